@@ -1,0 +1,103 @@
+"""Schedulers, samplers and stage rules: pure policies inside the coordinator.
+
+They see plain values, return plain values, read no clock and do no input or output; an exception in one ends the run
+naming its distribution. The simulator runs the same objects.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """One item in a queue.
+
+    Attributes:
+        item: Number of the episode.
+        domain: Name of the mix entry.
+        tier: Cost tier of its verification.
+        since_s: When it entered the queue.
+        cost_s: Expected seconds of work.
+        needs: Capacity it takes, by resource.
+    """
+
+    item: int
+    domain: str
+    tier: str
+    since_s: float
+    cost_s: float
+    needs: Mapping[str, float] = {}
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """Free capacity of one worker, by resource."""
+
+    worker: str
+    free: Mapping[str, float]
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """One item given to one worker."""
+
+    item: int
+    worker: str
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a scheduler may know of one queue.
+
+    Attributes:
+        queue: `rollout` or `verify`.
+        waiting: In order of entry.
+        running: Number of running items per domain.
+        share: Target share per domain, summing to 1.
+        done: Finished work per domain in the unit of `balance`.
+    """
+
+    queue: str
+    waiting: Sequence[Waiting]
+    running: Mapping[str, int]
+    share: Mapping[str, float]
+    done: Mapping[str, float]
+
+
+class Scheduler(Protocol):
+    """Decides which waiting item goes to which free slot."""
+
+    def pick(self, view: View, capacity: Sequence[Slot], now_s: float) -> list[Assignment]:
+        """Return assignments; none may exceed its slot's capacity or name an item twice."""
+        ...
+
+
+class TaskStats(msgspec.Struct, frozen=True):
+    """What is known of one task: groups played and the pass rate over them."""
+
+    index: int
+    groups: int
+    pass_rate: float
+
+
+class Sampler(Protocol):
+    """Picks tasks inside one domain."""
+
+    def pick(self, size: int, seen: Mapping[int, TaskStats], rng: random.Random) -> int:
+        """Return the index of the next task to play, in [0, size)."""
+        ...
+
+
+class StageView(msgspec.Struct, frozen=True):
+    """What a stage rule may know: the step and the means over recent groups per entry."""
+
+    step: int
+    stage_step: int
+    means: Mapping[str, Mapping[str, float]]
+
+
+class StageRule(Protocol):
+    """Decides whether a stage has reached its end."""
+
+    def is_over(self, view: StageView) -> bool:
+        """Whether the stage ends at this step."""
+        ...

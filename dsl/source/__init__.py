@@ -1,0 +1,1 @@
+"""Text with positions: marked trees, findings with carets, overrides."""
