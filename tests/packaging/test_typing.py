@@ -21,7 +21,7 @@ def mypy_lines(file: Path) -> set[int]:
         text=True,
     )
     assert "" == ran.stderr
-    return {json.loads(line)["line"] for line in ran.stdout.splitlines()}
+    return {json.loads(line)["line"] for line in ran.stdout.splitlines() if line.strip()}
 
 
 def pyright_lines(file: Path) -> set[int]:

@@ -22,7 +22,6 @@ def write_out(link: Path) -> None:
     link.write_text(target)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lose_link", [remove, write_out])
 def test_wheel_of_a_checkout_without_links_is_complete(lose_link, checkout, tmp_path, monkeypatch) -> None:
     expected = {"assay/__init__.py", "assay/__main__.py", "assay/py.typed"}
