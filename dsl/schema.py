@@ -1,8 +1,8 @@
 """The schema of domain and curriculum files: which keys there are, what each holds, which are required.
 
-One table serves the checks YM002 and YM003, overrides, `assay fmt`, `assay schema` and the reference page. A check gives
-back the tree without its faulty parts, so that everything behind it may trust what it reads, and the paths of what was
-left out, so that nothing is reported twice.
+One table serves the checks YM002 and YM003, overrides, `assay fmt`, `assay schema` and the reference page. A check
+gives back the tree without its faulty parts, so that everything behind it may trust what it reads, and the paths of
+what was left out, so that nothing is reported twice.
 """
 
 import math
@@ -129,8 +129,9 @@ class _Checker:
         items = [self.node(child, item, f"{path}.{index}", key) for index, child in enumerate(node.items)]
         return Sequence(tuple(child for child in items if child is not None), node.span, node.is_flow)
 
-    def refuse(self, node: Node, path: str, reason: str) -> None:
+    def refuse(self, node: Node, path: str, reason: str) -> Node | None:
         self.report("YM003", node, f"`{path}` {reason}, got {_show(node)}", "", path)
+        return None
 
     def report(self, code: str, node: Node, message: str, hint: str, at: str) -> None:
         self.faulty.add(at)
