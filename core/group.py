@@ -1,4 +1,4 @@
-"""Groups of siblings and batches of groups."""
+"""Groups of siblings, and batches of groups or of demonstrations."""
 
 import msgspec
 
@@ -39,15 +39,33 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     siblings: tuple[Sibling, ...]
 
 
+class DemonstrationRef(msgspec.Struct, frozen=True, array_like=True):
+    """A demonstration without its body.
+
+    Attributes:
+        domain: Name of the mix entry.
+        task: Its name, split `demos`.
+        blob: msgpack of `core.task.Demonstration`.
+    """
+
+    domain: str
+    task: TaskRef
+    blob: BlobRef
+
+
 class Batch(msgspec.Struct, frozen=True, array_like=True):
     """What one optimizer step consumes; the same for every attempt at that step.
 
     Attributes:
         step: The step it makes, from 1.
         stage: Name of the curriculum stage.
-        groups: In the order of the ledger.
+        groups: In the order of the ledger; empty in an `sft` stage.
+        demonstrations: Of an `sft` stage; empty in an `rl` stage.
+        shuffled: Rewards were permuted inside each group, as a control.
     """
 
     step: int
     stage: str
     groups: tuple[Group, ...]
+    demonstrations: tuple[DemonstrationRef, ...] = ()
+    shuffled: bool = False

@@ -1,0 +1,1 @@
+"""One pure core that decides, and a loop and a ledger around it that talk and remember."""

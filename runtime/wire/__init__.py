@@ -1,0 +1,1 @@
+"""Sockets and frames: a client for workers, a server for the coordinator."""
