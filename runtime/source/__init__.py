@@ -1,0 +1,1 @@
+"""Built-in sources: local files, and rows written where they are used."""
