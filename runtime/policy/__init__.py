@@ -1,0 +1,8 @@
+"""Policies: a Hugging Face folder in, an own small model, chat formats, and a Hugging Face folder out."""
+
+from assay.core.leaf import Factory
+
+CHAT_FORMATS = (
+    Factory("plain", "assay.runtime.policy.chat:PlainChat", "Text, a separator, the answer, an end token."),
+    Factory("template", "assay.runtime.policy.chat:TemplateChat", "The tokenizer's own chat template."),
+)
