@@ -1,0 +1,1 @@
+"""Expressions: parsing, analysis and the two back ends."""

@@ -1,0 +1,1 @@
+"""Checks on whole declarations, one family a module."""
