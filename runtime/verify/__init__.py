@@ -1,0 +1,1 @@
+"""Runs verifiers in locked-down processes and turns what they measured into verdicts."""

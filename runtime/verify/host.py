@@ -1,0 +1,424 @@
+"""The host of verifier processes: jobs in, outcomes out, polled by the one loop that owns it.
+
+Leaves of one distribution that run the same way share processes. One job is in flight per process, so blame is exact;
+asynchronous leaves share a process, several at a time, and after a crash each is tried alone. A process that hangs,
+crashes, grows or has done its share is killed with all its descendants and replaced.
+
+Invariants: every submitted job has exactly one outcome; what came in before a deadline was looked at counts; nothing a
+job started is alive when its outcome is returned, but for what shares an asynchronous process.
+"""
+
+import select
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.error import PluginError, WireError
+from assay.core.kind import misfit
+from assay.core.verdict import Cause, Measurement
+from assay.runtime.verify.message import Declared, FromWorker, Hello, Job, Limits, Mode, Reply
+from assay.runtime.verify.process import WorkerProcess
+
+_MAX_FAILED_STARTS = 3
+# A forking or asynchronous worker keeps deadlines itself; the host steps in where it does not.
+_GRACE_S = {"worker": 0.0, "fork": 2.0, "async": 2.0}
+
+
+class VerifierRef(msgspec.Struct, frozen=True, array_like=True):
+    """A leaf to be hosted.
+
+    Attributes:
+        ref: `dist:version:module:attribute`.
+        mode: How its calls are run.
+        net: Whether it keeps the network.
+    """
+
+    ref: str
+    mode: Mode = "worker"
+    net: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one job.
+
+    Attributes:
+        job_id: Which.
+        measurement: Where it was measured, or timed out and a timeout earns signals.
+        cause: Where it was not.
+        detail: One line for people, naming leaf and distribution; also where a timeout earned signals.
+        is_fatal: The leaf declares that such a failure ends the run.
+        is_timeout: It ran into its deadline.
+        num_tries: How often it was run.
+    """
+
+    job_id: int
+    measurement: Measurement | None = None
+    cause: Cause | None = None
+    detail: str = ""
+    is_fatal: bool = False
+    is_timeout: bool = False
+    num_tries: int = 1
+
+
+class _Key(NamedTuple):
+    dist: str
+    mode: Mode
+    net: bool
+
+
+class _Flight:
+    """A job on its way."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.num_tries = 0
+        self.is_alone = False
+        self.sent_at = 0.0
+        self.deadline = 0.0
+
+
+class _Slot:
+    """A process and what is in flight in it."""
+
+    def __init__(self, process: WorkerProcess, key: _Key, started_at: float) -> None:
+        self.process = process
+        self.key = key
+        self.started_at = started_at
+        self.flights: dict[int, _Flight] = {}
+        self.is_leaving = False
+
+
+class VerifierHost:
+    """Runs verifiers and parsers in processes that can be killed.
+
+    Args:
+        num_processes: Most processes per distribution and mode.
+        num_concurrent: Most calls at a time in an asynchronous process.
+        limits: What each process may use.
+        paths: Further folders that workers import from.
+        folder: Where scratch folders are made; None for the system's.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_processes: int = 1,
+        num_concurrent: int = 16,
+        limits: Limits | None = None,
+        paths: Sequence[str] = (),
+        folder: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.num_processes = num_processes
+        self.num_concurrent = num_concurrent
+        self.limits = limits or Limits()
+        self.declared: dict[str, Declared] = {}
+        self._paths = tuple(paths)
+        self._folder = folder
+        self._clock = clock
+        self._refs: dict[_Key, list[str]] = {}
+        self._key_of: dict[str, _Key] = {}
+        self._queues: dict[_Key, deque[_Flight]] = {}
+        self._failed_starts: dict[_Key, int] = {}
+        self._slots: dict[int, _Slot] = {}
+        self._outcomes: list[Outcome] = []
+        self._epoll = select.epoll()
+
+    def start(self, refs: Sequence[VerifierRef]) -> None:
+        """Start one process per distribution and mode; more come with the load. Does not wait for them."""
+        for leaf in refs:
+            key = _Key(":".join(leaf.ref.split(":")[:2]), leaf.mode, leaf.net)
+            self._key_of[leaf.ref] = key
+            known = self._refs.setdefault(key, [])
+            if leaf.ref not in known:
+                known.append(leaf.ref)
+            self._queues.setdefault(key, deque())
+            self._failed_starts.setdefault(key, 0)
+        for key in self._refs:
+            if not self._slots_of(key):
+                self._spawn(key)
+
+    def wait_started(self) -> dict[str, Declared]:
+        """Wait until every process of `start` is ready; returns what all leaves declare, by reference.
+
+        Raises:
+            PluginError: a plugin does not load in its worker.
+        """
+        while any(slot.process.hello is None for slot in self._slots.values()):
+            self._pass(0.1)
+        return self.declared
+
+    @property
+    def num_waiting(self) -> int:
+        """Jobs submitted that no process has yet."""
+        return sum(map(len, self._queues.values()))
+
+    @property
+    def num_running(self) -> int:
+        """Jobs in a process."""
+        return sum(len(slot.flights) for slot in self._slots.values())
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the guards."""
+        return tuple(slot.process.pid for slot in self._slots.values())
+
+    @property
+    def locked(self) -> dict[str, tuple[str, ...]]:
+        """Protections in force, by distribution and mode."""
+        return {
+            f"{slot.key.dist} {slot.key.mode}": slot.process.hello.locked
+            for slot in self._slots.values()
+            if slot.process.hello
+        }
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when `poll` has something to read; deadlines need `poll` all the same."""
+        return self._epoll.fileno()
+
+    def submit(self, job: Job) -> None:
+        """Queue a job; `poll` sends it when a process is free.
+
+        Raises:
+            PluginError: its leaf was not started.
+        """
+        key = self._key_of.get(job.ref)
+        if key is None:
+            raise PluginError("a job must name a leaf that was started", got=job.ref)
+        self._queues[key].append(_Flight(job))
+        self._dispatch(key)
+
+    def poll(self, timeout_s: float = 0.0) -> list[Outcome]:
+        """Return outcomes, waiting up to `timeout_s` for the first.
+
+        Raises:
+            PluginError: a plugin does not load in its worker.
+        """
+        until = self._clock() + timeout_s
+        self._pass(0.0)
+        while not self._outcomes and (left := until - self._clock()) > 0:
+            self._pass(min(left, self.next_deadline_s()))
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+    def next_deadline_s(self) -> float:
+        """Seconds until `poll` must be called even if nothing becomes readable; at most 1."""
+        deadlines = [flight.deadline for slot in self._slots.values() for flight in slot.flights.values()]
+        return max(0.0, min([1.0, *(deadline - self._clock() for deadline in deadlines)]))
+
+    def close(self) -> None:
+        """End all processes; jobs in flight have no outcome."""
+        for slot in list(self._slots.values()):
+            self._remove(slot)
+        self._epoll.close()
+
+    def __enter__(self) -> "VerifierHost":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _pass(self, timeout_s: float) -> None:
+        for number, _ in self._epoll.poll(timeout_s):
+            slot = self._slots.get(number)
+            if slot is None:
+                continue
+            slot.process.flush()
+            for message in slot.process.receive():
+                self._on_message(slot, message)
+            self._watch(slot)
+        for slot in list(self._slots.values()):
+            if slot.process.is_ended:
+                self._on_end(slot)
+            else:
+                self._check_deadlines(slot)
+        for key in self._queues:
+            self._dispatch(key)
+
+    def _on_message(self, slot: _Slot, message: FromWorker) -> None:
+        if isinstance(message, Hello):
+            if message.error:
+                self._remove(slot)
+                raise PluginError("a plugin must load in its worker", got=message.error, at=slot.key.dist)
+            slot.process.hello = message
+            self._failed_starts[slot.key] = 0
+            self.declared.update(message.declared)
+            return
+        flight = slot.flights.pop(message.job_id, None)
+        if flight is None:
+            slot.process.is_ended = True
+            return
+        slot.process.num_jobs += 1
+        self._on_reply(flight, message)
+        hello, limits = slot.process.hello, self.limits
+        has_grown = hello is not None and message.rss_bytes > hello.rss_bytes + limits.max_growth_bytes
+        slot.is_leaving |= message.is_dirty or has_grown or slot.process.num_jobs >= limits.max_jobs
+        if slot.is_leaving and not slot.flights:
+            self._replace(slot)
+
+    def _on_reply(self, flight: _Flight, reply: Reply) -> None:
+        match reply.status:
+            case "ok":
+                fault = self._misfit(flight, reply)
+                if fault:
+                    self._fail(flight, "verifier_fault", fault)
+                    return
+                measurement = self._measurement(flight, reply.signals, reply.wall_s)
+                self._outcomes.append(Outcome(flight.job.job_id, measurement, num_tries=flight.num_tries))
+            case "timeout":
+                self._time_out(flight, reply.wall_s)
+            case "fault":
+                self._fail(flight, "verifier_fault", reply.detail)
+            case _:
+                self._retry(flight, reply.detail)
+
+    def _on_end(self, slot: _Slot) -> None:
+        """A process ended by itself, or sent what it must not."""
+        reason = self._remove(slot)
+        if slot.process.hello is None:
+            self._failed_starts[slot.key] += 1
+            if self._failed_starts[slot.key] >= _MAX_FAILED_STARTS:
+                raise PluginError("a plugin must load in its worker", got=reason, at=slot.key.dist)
+        flights = list(slot.flights.values())
+        for flight in flights:
+            if len(flights) == 1:
+                self._retry(flight, reason)
+            else:
+                # Nobody knows whose doing it was: each is tried again by itself.
+                flight.is_alone = True
+                self._queues[slot.key].appendleft(flight)
+        self._spawn(slot.key)
+
+    def _check_deadlines(self, slot: _Slot) -> None:
+        now = self._clock()
+        if slot.process.hello is None and now > slot.started_at + self.limits.start_s:
+            slot.process.is_ended = True
+            self._on_end(slot)
+            return
+        late = [flight for flight in slot.flights.values() if now >= flight.deadline]
+        if not late:
+            return
+        self._remove(slot)
+        for flight in slot.flights.values():
+            if flight in late:
+                self._time_out(flight, now - flight.sent_at)
+            else:
+                self._queues[slot.key].appendleft(flight)
+        self._spawn(slot.key)
+
+    def _time_out(self, flight: _Flight, wall_s: float) -> None:
+        declared = self.declared[flight.job.ref]
+        detail = self._named(flight, f"no result after {flight.job.timeout_s or declared.timeout_s:g} s")
+        earned = declared.on_timeout
+        self._outcomes.append(
+            Outcome(
+                flight.job.job_id,
+                None if earned is None else self._measurement(flight, earned, wall_s),
+                "verifier_timeout" if earned is None else None,
+                detail,
+                is_timeout=True,
+                num_tries=flight.num_tries,
+            )
+        )
+
+    def _retry(self, flight: _Flight, detail: str) -> None:
+        """An exception or a crash: again as often as declared, then by the declared end."""
+        declared = self.declared[flight.job.ref]
+        if flight.num_tries <= declared.retries:
+            self._queues[self._key_of[flight.job.ref]].appendleft(flight)
+            return
+        self._fail(flight, "judge_error" if declared.tier == "judge" else "verifier_fault", detail, declared.is_fatal)
+
+    def _fail(self, flight: _Flight, cause: Cause, detail: str, is_fatal: bool = False) -> None:
+        detail = self._named(flight, detail)
+        outcome = Outcome(flight.job.job_id, None, cause, detail, is_fatal, num_tries=flight.num_tries)
+        self._outcomes.append(outcome)
+
+    def _misfit(self, flight: _Flight, reply: Reply) -> str | None:
+        """Say why signals break the declaration. The worker checked; but an answer that ran in it may have forged."""
+        specs = self.declared[flight.job.ref].specs
+        if not specs:
+            text = reply.signals.get("answer", 0)
+            return None if text is None or isinstance(text, str) else "a parser must return a text or None"
+        if specs.keys() != reply.signals.keys():
+            return f"signals must be {', '.join(specs)}, got {', '.join(reply.signals)}"
+        for name, spec in specs.items():
+            reason = misfit(spec.kind, reply.signals[name])
+            if reason is not None:
+                return f"signal `{name}` {reason}"
+        return None
+
+    def _measurement(self, flight: _Flight, signals: dict, wall_s: float) -> Measurement:
+        return Measurement(flight.job.ref, self.declared[flight.job.ref].version, signals, wall_s)
+
+    def _named(self, flight: _Flight, detail: str) -> str:
+        declared = self.declared[flight.job.ref]
+        dist, _, version = self._key_of[flight.job.ref].dist.partition(":")
+        return f"{declared.name} v{declared.version} of {dist} {version}: {detail}"
+
+    def _dispatch(self, key: _Key) -> None:
+        queue, slots = self._queues[key], self._slots_of(key)
+        for slot in slots:
+            while queue and self._has_room(slot, queue[0]):
+                self._send(slot, queue.popleft())
+        num_starting = sum(slot.process.hello is None for slot in slots)
+        if len(queue) > num_starting and len(slots) < self.num_processes:
+            self._spawn(key)
+
+    def _has_room(self, slot: _Slot, flight: _Flight) -> bool:
+        if slot.process.hello is None or slot.process.is_ended or slot.is_leaving:
+            return False
+        is_shared = slot.key.mode == "async" and not flight.is_alone
+        if any(other.is_alone for other in slot.flights.values()):
+            return False
+        return len(slot.flights) < (self.num_concurrent if is_shared else 1)
+
+    def _send(self, slot: _Slot, flight: _Flight) -> None:
+        declared = self.declared[flight.job.ref]
+        flight.num_tries += 1
+        flight.sent_at = self._clock()
+        flight.deadline = flight.sent_at + (flight.job.timeout_s or declared.timeout_s) + _GRACE_S[slot.key.mode]
+        slot.flights[flight.job.job_id] = flight
+        try:
+            slot.process.send(flight.job)
+        except WireError as error:
+            del slot.flights[flight.job.job_id]
+            self._fail(flight, "infra", str(error))
+        self._watch(slot)
+
+    def _slots_of(self, key: _Key) -> list[_Slot]:
+        return [slot for slot in self._slots.values() if slot.key == key]
+
+    def _spawn(self, key: _Key) -> None:
+        process = WorkerProcess(
+            tuple(self._refs[key]),
+            key.mode,
+            net=key.net,
+            paths=self._paths,
+            limits=self.limits,
+            folder=self._folder,
+        )
+        slot = _Slot(process, key, self._clock())
+        self._slots[process.channel.fileno()] = slot
+        self._epoll.register(process.channel.fileno(), select.EPOLLIN)
+        self._watch(slot)
+
+    def _watch(self, slot: _Slot) -> None:
+        number = slot.process.channel.fileno()
+        if number in self._slots:
+            self._epoll.modify(number, select.EPOLLIN | (select.EPOLLOUT if slot.process.has_output else 0))
+
+    def _remove(self, slot: _Slot) -> str:
+        number = slot.process.channel.fileno()
+        del self._slots[number]
+        self._epoll.unregister(number)
+        return slot.process.end()
+
+    def _replace(self, slot: _Slot) -> None:
+        self._remove(slot)
+        self._spawn(slot.key)
