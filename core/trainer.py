@@ -21,6 +21,9 @@ class TrainSequence(msgspec.Struct, frozen=True, array_like=True):
         advantages: Per token, 0 where `loss_mask` is 0; float32, shape (T,). Ones for `sft`.
         domain: Name of the mix entry, for metrics.
         episode: Number in the ledger; -1 for a demonstration.
+        ref_logprobs: Of the reference policy, 0 where `loss_mask` is 0; float32, shape (T,); None without a reference.
+        staleness: Updates between the weights that sampled each token and those it trains; int32, shape (T,); None
+            where nobody knows. The train/rollout gap is measured where it is 0.
     """
 
     tokens: Array
@@ -29,6 +32,8 @@ class TrainSequence(msgspec.Struct, frozen=True, array_like=True):
     advantages: Array
     domain: str
     episode: int = -1
+    ref_logprobs: Array | None = None
+    staleness: Array | None = None
 
 
 class UpdateSettings(msgspec.Struct, frozen=True, array_like=True):

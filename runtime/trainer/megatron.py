@@ -1,0 +1,443 @@
+"""The trainer: megatron-core behind the `Trainer` protocol, one object per rank.
+
+Forward, backward, gradient reduction, clipping and the optimizer are Megatron's own, put together as its training loop
+does. What is ours: which tokens, which loss, and when a step must not happen.
+
+Invariants: every rank decides alike, because it decides on numbers that all ranks hold; an update that raises leaves
+weights and moments as they were; sums are divided once, by the denominator of the whole batch.
+
+Deviations from Megatron's training loop:
+1. Gradients are checked before the step, not after it, so that a bad batch changes nothing.
+2. Checkpoints hold whole tensors under Hugging Face names instead of `dist_checkpointing` shards, whose optimizer state
+   does not load in 0.16.1. Rank 0 must hold the model three times over while it saves.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from assay.core.array import Array
+from assay.core.error import TrainerError
+from assay.core.trainer import TrainSequence, UpdateResult, UpdateSettings
+from assay.runtime.trainer import device
+from assay.runtime.trainer.batch import MicroBatch, check_sequences, micro_batch, pack
+from assay.runtime.trainer.checkpoint import read_checkpoint, read_policy_weights, write_checkpoint
+from assay.runtime.trainer.loss import (
+    MAXIMA,
+    MEANS,
+    POLICY_OPTIONS,
+    LossSums,
+    policy_loss,
+    sft_loss,
+    sharded_token_logprobs,
+    token_logprobs,
+)
+from assay.runtime.trainer.mapping import from_shards, map_parameters, to_shard
+from assay.runtime.trainer.mcore import (
+    DistributedDataParallel,
+    DistributedDataParallelConfig,
+    OptimizerConfig,
+    clip_grad_by_total_norm_fp32,
+    finalize_model_grads,
+    get_forward_backward_func,
+    get_megatron_optimizer,
+    model_parallel_cuda_manual_seed,
+    parallel_state,
+)
+from assay.runtime.trainer.rank import RankGroup, join
+from assay.runtime.trainer.spec import Precision, build_model, read_policy_config
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class MegatronTrainer:
+    """One rank of the trainer.
+
+    Args:
+        policy: Hugging Face folder with the first weights; llama, qwen2 or qwen3.
+        tensor_parallel: Ranks that divide each layer.
+        pipeline_parallel: Ranks that divide the layers; the rest of the world is data-parallel.
+        precision: `bf16` keeps fp32 main weights; CUDA only.
+        beta1: AdamW's decay of the first moment.
+        beta2: AdamW's decay of the second moment.
+        epsilon: AdamW's.
+        seed: Of this rank's generators.
+        group: The ranks; those that the environment names by default.
+
+    Attributes:
+        step: Optimizer steps made.
+        data_rank: Which share of a batch this rank trains.
+        data_size: Number of shares.
+    """
+
+    def __init__(
+        self,
+        policy: Path,
+        *,
+        tensor_parallel: int = 1,
+        pipeline_parallel: int = 1,
+        precision: Precision = "fp32",
+        beta1: float = 0.9,
+        beta2: float = 0.95,
+        epsilon: float = 1e-8,
+        seed: int = 0,
+        group: RankGroup | None = None,
+    ) -> None:
+        if precision == "bf16" and device.is_cpu():
+            raise TrainerError("precision=bf16 must have CUDA", todo="Use precision=fp32")
+        self.group = group or join()
+        if self.group.world_size % (tensor_parallel * pipeline_parallel):
+            raise TrainerError(
+                "tensor_parallel x pipeline_parallel must divide the ranks",
+                got=f"{tensor_parallel} x {pipeline_parallel} for {self.group.world_size}",
+            )
+        self._folder = Path(policy)
+        self._policy = read_policy_config(self._folder)
+        parallel_state.initialize_model_parallel(tensor_parallel, pipeline_parallel, create_gloo_process_groups=False)
+        torch.manual_seed(seed)
+        model_parallel_cuda_manual_seed(seed)
+        self._device = device.current()
+        model = build_model(
+            self._policy,
+            tensor_parallel,
+            pipeline_parallel,
+            precision,
+            {"finalize_model_grads_func": finalize_model_grads},
+        ).to(self._device)
+        if precision == "bf16":
+            model = model.bfloat16()
+        first_layer = model.decoder.layers[0].layer_number - 1
+        self._parameters = dict(model.named_parameters())
+        self._mapped = map_parameters(list(self._parameters), first_layer, self._policy.is_tied)
+        self._set_weights(read_policy_weights(self._folder))
+        self._model = DistributedDataParallel(
+            model.config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), model
+        )
+        self._optimizer = get_megatron_optimizer(
+            OptimizerConfig(
+                optimizer="adam",
+                lr=0.0,
+                weight_decay=0.0,
+                adam_beta1=beta1,
+                adam_beta2=beta2,
+                adam_eps=epsilon,
+                clip_grad=0.0,
+                bf16=precision == "bf16",
+                params_dtype=model.config.params_dtype,
+            ),
+            [self._model],
+            use_gloo_process_groups=False,
+        )
+        if device.is_cpu():
+            # One call for all weights; PyTorch's default here is a Python loop over them.
+            for parameters in self._optimizer.param_groups:
+                parameters["fused"], parameters["foreach"] = True, False
+        self._schedule = get_forward_backward_func()
+        self.step = 0
+        self.data_rank = parallel_state.get_data_parallel_rank()
+        self.data_size = parallel_state.get_data_parallel_world_size()
+
+    def update(self, sequences: Sequence[TrainSequence], settings: UpdateSettings) -> UpdateResult:
+        """Make one optimizer step on this rank's share of the batch.
+
+        Sequences whose advantages are all zero have no gradient; they are left out of the policy loss and its
+        denominator, and counted in the metric `skipped`.
+
+        Raises:
+            TrainerError: no trained token on any rank, a malformed sequence, or a loss or gradient that is not finite;
+                the weights stay.
+        """
+        options = {**POLICY_OPTIONS, **settings.loss_options}
+        error: TrainerError | None = None
+        try:
+            check_sequences(sequences, self._policy.vocab_size)
+        except TrainerError as found:
+            error, sequences = found, ()
+        is_policy = settings.loss == "policy"
+        kept = [s for s in sequences if not is_policy or _has_gradient(s, options)]
+        packs = pack([len(sequence.tokens) for sequence in kept], settings.micro_tokens)
+        num_trained = sum(sequence.loss_mask.data.count(1) for sequence in sequences)
+        num_kept = sum(sequence.loss_mask.data.count(1) for sequence in kept)
+        rows = self.group.gather([len(packs), num_trained, num_kept, int(error is not None)])
+        if any(row[3] for row in rows):
+            raise error or TrainerError("every rank must be given well-formed sequences", got="a bad one elsewhere")
+        # Ranks of one replica hold the same share, so that each token is counted that many times.
+        replicas = self.group.world_size // self.data_size
+        num_trained = sum(row[1] for row in rows) // replicas
+        num_kept = sum(row[2] for row in rows) // replicas
+        if num_trained == 0:
+            raise TrainerError("a batch must have a trained token", got="none on any rank")
+        skipped = 1.0 - num_kept / num_trained
+        if num_kept == 0:
+            return UpdateResult(0.0, 0.0, 0, {"skipped": skipped})
+
+        num_micro = max(row[0] for row in rows)
+        batches = [micro_batch([kept[index] for index in indices], self._device) for indices in packs]
+        batches += [micro_batch((), self._device)] * (num_micro - len(batches))
+        self._model.zero_grad_buffer()
+        self._optimizer.zero_grad()
+        outputs = self._schedule(
+            forward_step_func=partial(self._forward_loss, settings=settings, options=options),
+            data_iterator=iter(batches),
+            model=[self._model],
+            num_microbatches=num_micro,
+            seq_length=max(batch.tokens_BT.shape[1] for batch in batches),
+            micro_batch_size=max(batch.tokens_BT.shape[0] for batch in batches),
+        )
+        metrics = self._reduce(outputs, num_kept)
+        grad_norm = self._step(metrics["loss"], settings)
+        loss = metrics.pop("loss")
+        return UpdateResult(loss, grad_norm, num_kept, {**metrics, "skipped": skipped})
+
+    def logprobs(self, sequences: Sequence[Array]) -> list[Array]:
+        """Return policy log-probs of each token after the first; float32, shape (T - 1,) each.
+
+        Ranks of one replica must be given the same sequences.
+        """
+        results = [Array("float32", (0,), b"")] * len(sequences)
+        plain = [_untrained(tokens) for tokens in sequences]
+        packs = pack([len(tokens) for tokens in sequences], UpdateSettings("sft", 0.0).micro_tokens)
+        if not packs:
+            return results
+        check_sequences(plain, self._policy.vocab_size)
+        batches = [micro_batch([plain[index] for index in indices], self._device) for indices in packs]
+        with torch.no_grad():
+            outputs = self._schedule(
+                forward_step_func=self._forward_logprobs,
+                data_iterator=iter(batches),
+                model=[self._model],
+                num_microbatches=len(batches),
+                seq_length=max(batch.tokens_BT.shape[1] for batch in batches),
+                micro_batch_size=max(batch.tokens_BT.shape[0] for batch in batches),
+                forward_only=True,
+                collect_non_loss_data=True,
+            )
+        for number, indices in enumerate(packs):
+            rows_BT = self._from_last_stage(outputs, number, batches[number].tokens_BT.shape)
+            host = rows_BT.float().cpu().numpy()
+            for row, index in enumerate(indices):
+                length = len(sequences[index]) - 1
+                results[index] = Array("float32", (length,), host[row, :length].tobytes())
+        return results
+
+    def state(self) -> Iterator[tuple[str, Array]]:
+        """Yield the weights under their Hugging Face names, float32, on rank 0; other ranks take part."""
+        for name, tensor in self._gather_whole(self._weight_tensors()):
+            host = tensor.detach().float().cpu().contiguous()
+            if self.group.rank == 0:
+                yield name, Array("float32", tuple(host.shape), host.numpy().tobytes())
+
+    def reset_optimizer(self) -> None:
+        """Forget moments and step count, as a stage may ask."""
+        self._optimizer.optimizer.state.clear()
+
+    def save(self, folder: Path, extra: dict[str, Any]) -> str:
+        """Write a checkpoint; returns its digest on every rank.
+
+        Args:
+            folder: Final place.
+            extra: JSON values that `load` gives back.
+        """
+        weights = {n: t.detach().float().cpu().contiguous() for n, t in self._gather_whole(self._weight_tensors())}
+        optimizer = {"rng": torch.get_rng_state()}
+        if not device.is_cpu():
+            optimizer["rng_cuda"] = torch.cuda.get_rng_state()
+        states = self._optimizer.optimizer.state
+        if states:
+            for moment in _MOMENTS:
+                tensors = {name: states[self._main(p)][moment] for name, p in self._parameters.items()}
+                for name, tensor in self._gather_whole(tensors):
+                    optimizer[f"{moment}.{name}"] = tensor.detach().float().cpu().contiguous()
+            optimizer["adam_step"] = next(iter(states.values()))["step"].detach().float().cpu().reshape(())
+        found = ""
+        if self.group.rank == 0:
+            state = {"step": self.step, "extra": extra}
+            found = write_checkpoint(folder, weights, optimizer, state, self._folder)
+        return self.group.broadcast(found.encode()).decode()
+
+    def load(self, folder: Path, digest: str) -> dict[str, Any]:
+        """Read a checkpoint whose digest the ledger holds; returns `extra`.
+
+        Raises:
+            TrainerError: the folder is not what the digest says, or holds another model.
+        """
+        checkpoint = read_checkpoint(folder, digest)
+        self._set_weights(checkpoint.weights)
+        self._optimizer.reload_model_params()
+        self.reset_optimizer()
+        tensors = checkpoint.optimizer
+        if "adam_step" in tensors:
+            states = self._optimizer.optimizer.state
+            for parameter in self._parameters.values():
+                states[self._main(parameter)]["step"] = tensors["adam_step"].clone().to(self._step_device())
+            for moment in _MOMENTS:
+                whole = {n.removeprefix(f"{moment}."): t for n, t in tensors.items() if n.startswith(f"{moment}.")}
+                for name, shard in self._shards(whole).items():
+                    states[self._main(self._parameters[name])][moment] = shard.float().to(self._device).contiguous()
+        torch.set_rng_state(tensors["rng"])
+        if not device.is_cpu() and "rng_cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["rng_cuda"])
+        self.step = checkpoint.state["step"]
+        extra: dict[str, Any] = checkpoint.state["extra"]
+        return extra
+
+    def close(self) -> None:
+        """Leave the process group."""
+        parallel_state.destroy_model_parallel()
+        self.group.close()
+
+    def _forward_loss(
+        self, batches: Iterator[MicroBatch], model: Any, settings: UpdateSettings, options: Mapping[str, float]
+    ) -> tuple[Tensor, Any]:
+        batch = next(batches)
+        output = model(batch.tokens_BT, None, None)
+
+        def loss(logits_BTV: Tensor) -> tuple[Tensor, Tensor, LossSums]:
+            logprobs_BT, entropy_BT = self._token_logprobs(logits_BTV, batch.labels_BT)
+            if settings.loss == "sft":
+                sums = sft_loss(logprobs_BT, entropy_BT, batch)
+            else:
+                sums = policy_loss(logprobs_BT, entropy_BT, batch, options)
+            return sums.objective, sums.denominator, sums
+
+        return output, loss
+
+    def _forward_logprobs(self, batches: Iterator[MicroBatch], model: Any) -> tuple[Tensor, Any]:
+        batch = next(batches)
+        output = model(batch.tokens_BT, None, None)
+        return output, lambda logits_BTV, non_loss_data: self._token_logprobs(logits_BTV, batch.labels_BT)[0]
+
+    def _token_logprobs(self, logits_BTV: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:
+        if parallel_state.get_tensor_model_parallel_world_size() == 1:
+            return token_logprobs(logits_BTV, labels_BT)
+        return sharded_token_logprobs(logits_BTV, labels_BT, parallel_state.get_tensor_model_parallel_group())
+
+    def _reduce(self, outputs: Sequence[LossSums], num_tokens: int) -> dict[str, float]:
+        """Return the means and maxima over all ranks, the same on each."""
+        sums = torch.zeros(len(MEANS) + 1, dtype=torch.float64, device=self._device)
+        maxima = torch.zeros(len(MAXIMA), dtype=torch.float64, device=self._device)
+        for output in outputs:
+            sums += torch.cat([output.sums, output.denominator.double().reshape(1)])
+            maxima = torch.maximum(maxima, output.maxima)
+        if self.data_size > 1:
+            group = parallel_state.get_data_parallel_group()
+            dist.all_reduce(sums, group=group)
+            dist.all_reduce(maxima, dist.ReduceOp.MAX, group=group)
+        if parallel_state.get_pipeline_model_parallel_world_size() > 1:
+            last = parallel_state.get_pipeline_model_parallel_last_rank()
+            for values in (sums, maxima):
+                dist.broadcast(values, last, group=parallel_state.get_pipeline_model_parallel_group())
+        *totals, denominator = sums.tolist()
+        metrics = {name: total / num_tokens for name, total in zip(MEANS, totals, strict=True)}
+        metrics["loss"] = totals[0] / max(denominator, 1.0)
+        num_current = totals[MEANS.index("current")]
+        metrics["logprob_gap"] = totals[MEANS.index("logprob_gap")] / max(num_current, 1.0)
+        return {**metrics, **dict(zip(MAXIMA, maxima.tolist(), strict=True))}
+
+    def _step(self, loss: float, settings: UpdateSettings) -> float:
+        """Clip and step, unless something is not finite; returns the gradient's norm before the clip."""
+        if not math.isfinite(loss):
+            raise TrainerError("a loss must be finite", got=loss, at=f"step {self.step + 1}")
+        self._optimizer.prepare_grads()
+        grad_norm = float(self._optimizer.get_grad_norm())
+        if not math.isfinite(grad_norm):
+            raise TrainerError("a gradient must be finite", got=grad_norm, at=f"step {self.step + 1}")
+        if settings.max_grad_norm > 0.0:
+            clip_grad_by_total_norm_fp32(self._optimizer.get_parameters(), settings.max_grad_norm, grad_norm)
+        for parameters in self._optimizer.param_groups:
+            parameters["lr"] = settings.lr * parameters["lr_mult"]
+            parameters["weight_decay"] = settings.weight_decay * parameters["wd_mult"]
+        self._optimizer.step_with_ready_grads()
+        self.step += 1
+        return grad_norm
+
+    def _main(self, parameter: Tensor) -> Tensor:
+        """Return the fp32 weight that the optimizer steps: with bf16 it is another tensor than the model's."""
+        main: Tensor = getattr(parameter, "main_param", parameter)
+        return main
+
+    def _weight_tensors(self) -> dict[str, Tensor]:
+        return {name: self._main(parameter) for name, parameter in self._parameters.items()}
+
+    def _step_device(self) -> torch.device:
+        # AdamW keeps its step count on the host unless it is fused.
+        return self._device if self._optimizer.param_groups[0].get("fused") else torch.device("cpu")
+
+    def _set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, shard in self._shards(weights).items():
+                parameter = self._parameters[name]
+                if parameter.shape != shard.shape:
+                    raise TrainerError(
+                        f"{name} must have shape {list(parameter.shape)}", got=list(shard.shape), at=self._folder
+                    )
+                parameter.copy_(shard)
+
+    def _shards(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return this rank's slice of whole tensors, by parameter."""
+        rank = parallel_state.get_tensor_model_parallel_rank()
+        size = parallel_state.get_tensor_model_parallel_world_size()
+        shards = {}
+        for mapped in self._mapped:
+            missing = [name for name in mapped.names if name not in weights]
+            if missing:
+                raise TrainerError("a policy must bring all its weights", got=f"no {missing[0]}", at=self._folder)
+            whole = [weights[name] for name in mapped.names]
+            shards[mapped.parameter] = to_shard(mapped.layout, whole, self._policy.heads, rank, size)
+        return shards
+
+    def _gather_whole(self, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        """Yield whole tensors under their Hugging Face names on every rank, from one tensor per parameter."""
+        group = parallel_state.get_pipeline_model_parallel_group()
+        own = parallel_state.get_pipeline_model_parallel_rank()
+        for stage, source in enumerate(dist.get_process_group_ranks(group)):
+            whole = list(self._join_shards(tensors)) if stage == own else []
+            if len(dist.get_process_group_ranks(group)) > 1:
+                shapes: list[Any] = [[(name, tuple(tensor.shape), tensor.dtype) for name, tensor in whole]]
+                dist.broadcast_object_list(shapes, source, group=group)
+                if stage != own:
+                    whole = [(n, torch.zeros(s, dtype=d, device=self._device)) for n, s, d in shapes[0]]
+                for _, tensor in whole:
+                    dist.broadcast(tensor, source, group=group)
+            yield from whole
+
+    def _join_shards(self, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        group = parallel_state.get_tensor_model_parallel_group()
+        size = parallel_state.get_tensor_model_parallel_world_size()
+        for mapped in self._mapped:
+            if mapped.is_copy:
+                continue
+            shards = [tensors[mapped.parameter].detach()]
+            if size > 1 and mapped.layout != "whole":
+                own = shards[0].contiguous()
+                shards = [torch.empty_like(own) for _ in range(size)]
+                dist.all_gather(shards, own, group=group)
+            for name, whole in zip(mapped.names, from_shards(mapped.layout, shards, self._policy.heads), strict=True):
+                yield name, whole.contiguous()
+
+    def _from_last_stage(self, outputs: Sequence[Tensor], number: int, shape: torch.Size) -> Tensor:
+        if parallel_state.get_pipeline_model_parallel_world_size() == 1:
+            return outputs[number]
+        values = outputs[number].contiguous() if outputs else torch.zeros(shape, device=self._device)
+        last = parallel_state.get_pipeline_model_parallel_last_rank()
+        dist.broadcast(values, last, group=parallel_state.get_pipeline_model_parallel_group())
+        return values
+
+
+def _has_gradient(sequence: TrainSequence, options: Mapping[str, float]) -> bool:
+    if options["kl_coefficient"] and sequence.ref_logprobs is not None:
+        return True
+    advantages = sequence.advantages.data
+    return advantages.count(0) < len(advantages)
+
+
+def _untrained(tokens: Array) -> TrainSequence:
+    length = len(tokens)
+    zeros = Array("float32", (length,), bytes(4 * length))
+    return TrainSequence(tokens, Array("uint8", (length,), bytes(length)), zeros, zeros, "")
