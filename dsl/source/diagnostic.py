@@ -1,5 +1,7 @@
 """Findings: what the compiler says about a text, for people and for programs."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -11,6 +13,11 @@ Severity = Literal["error", "warning"]
 
 # Everything else is an error.
 WARNINGS = frozenset({"RW010", "RW020", "RW021", "RW022", "RW023"})
+
+# Line of a file shown in full; longer ones are cut.
+MAX_SHOWN = 200
+# Control characters, line separators and bidirectional controls.
+ACTING = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -60,15 +67,48 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def render(item: Finding) -> str:
-    """Return a finding with its line and a caret under the faulty part."""
+    """Return a finding with its line and a caret under the faulty part.
+
+    The caret is aligned for a terminal: wide characters take two cells, combining ones none. A line too long to read is
+    cut around the caret, and characters that would act on the terminal are shown as U+FFFD.
+    """
     span = item.span
-    lines = [f"{item.severity}[{item.code}]: {item.message}", f"  --> {span.path}:{span.line}:{span.column}"]
+    number = f"{span.line:>2}"
+    blank = " " * len(number)
+    lines = [
+        f"{item.severity}[{item.code}]: {_shown(item.message)}",
+        f"{blank}--> {span.path}:{span.line}:{span.column}",
+    ]
     if span.source:
-        number, blank = str(span.line), " " * len(str(span.line))
+        source, start, end = _window(span)
         # A tab before the caret stays a tab, so that the caret stands under its character.
-        lead = "".join("\t" if char == "\t" else " " for char in span.source[: span.column - 1])
-        caret = lead + "^" * max(1, span.end_column - span.column)
-        lines += [f" {blank} |", f" {number} | {span.source}", f" {blank} | {caret} {item.hint}".rstrip()]
+        lead = "".join("\t" if char == "\t" else " " * _cells(char) for char in source[:start])
+        caret = lead + "^" * max(1, sum(_cells(char) for char in source[start:end]), end - len(source))
+        lines += [f"{blank} |", f"{number} | {_shown(source)}", f"{blank} | {caret} {_shown(item.hint)}".rstrip()]
     elif item.hint:
-        lines.append(f"   = {item.hint}")
+        lines.append(f"{blank} = {_shown(item.hint)}")
     return "\n".join(lines)
+
+
+def _window(span: Span) -> tuple[str, int, int]:
+    """Return the part of the line to show, and where the caret starts and ends in it."""
+    start, end = span.column - 1, max(span.column, span.end_column - 1)
+    if len(span.source) <= MAX_SHOWN:
+        return span.source, start, end
+    left = max(0, min(start - MAX_SHOWN // 4, len(span.source) - MAX_SHOWN))
+    right = left + MAX_SHOWN
+    head, tail = "..." if left else "", "..." if right < len(span.source) else ""
+    shift = len(head) - left
+    return head + span.source[left:right] + tail, start + shift, min(end, right) + shift
+
+
+def _cells(char: str) -> int:
+    """Return how many cells of a terminal a character takes."""
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _shown(text: str) -> str:
+    """Return a text without characters that act on a terminal instead of showing."""
+    return ACTING.sub("\ufffd", text)

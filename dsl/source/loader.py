@@ -1,0 +1,246 @@
+"""The parser of record: bytes of a file to a marked tree and findings.
+
+YAML's events give structure and marks; nothing is constructed or resolved, and nothing recurses. What YAML misread in
+an expression (YM004) is repaired and parsed again, so that one pass over a file reports everything; what is not YAML at
+all (YM005) is blanked out for the same reason, and then there is no tree.
+"""
+
+import re
+
+import msgspec
+import yaml
+
+from assay.dsl.source import misread
+from assay.dsl.source.builder import Builder, Refusal, Unclosed
+from assay.dsl.source.diagnostic import Finding, finding, sort_findings
+from assay.dsl.source.mark import Mapping, Scalar, Span, span_at
+from assay.dsl.source.misread import Damage
+from assay.dsl.source.position import SourceText
+
+MAX_BYTES = 1 << 20
+MAX_ROUNDS = 12
+# What YAML takes as printable, without a byte order mark inside the text.
+FORBIDDEN = re.compile(
+    r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]"
+)
+WORD = re.compile(r"\S")
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What was read.
+
+    Attributes:
+        tree: The file's mapping; None where no whole one could be read.
+        findings: Everything wrong with the text as a text, in order.
+        source: The text with its lines; None where it could not be decoded.
+    """
+
+    tree: Mapping | None
+    findings: tuple[Finding, ...]
+    source: SourceText | None = None
+
+
+def load(data: bytes, path: str) -> Loaded:
+    """Read one file.
+
+    Args:
+        data: The file's bytes; more than 1 MiB are refused unread.
+        path: As the user gave it; what findings show.
+    """
+    if len(data) > MAX_BYTES:
+        message = f"a file must have at most {MAX_BYTES} bytes, got {len(data)}"
+        return Loaded(None, (finding("YM005", Span(path, 1, 1, 1), message, "keep rows in a file of their own"),))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Loaded(None, (_not_utf8(data, path, error),))
+    source = SourceText(path, text)
+    forbidden = FORBIDDEN.search(text)
+    if forbidden is not None:
+        return Loaded(None, (_forbidden(source, forbidden),), source)
+    return _Reading(source).read()
+
+
+def _not_utf8(data: bytes, path: str, error: UnicodeDecodeError) -> Finding:
+    before = data[: error.start].decode("utf-8-sig", "replace")
+    line, column = SourceText(path, before).place(len(before))
+    message = f"a file must be UTF-8, got byte 0x{data[error.start]:02x}"
+    return finding("YM005", Span(path, line, column, column + 1), message, "save it as UTF-8")
+
+
+def _forbidden(source: SourceText, match: re.Match[str]) -> Finding:
+    char = match[0]
+    kind = (
+        "a bidirectional control" if char in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" else "a control"
+    )
+    message = f"a file must hold no control characters, got {kind} character U+{ord(char):04X}"
+    hint = f'write it as "\\u{ord(char):04x}" in double quotes if it is meant' if ord(char) else "remove it"
+    return finding("YM005", span_at(source, match.start(), match.end()), message, hint)
+
+
+class _Reading:
+    """One file while it is read: what is parsed next, and what was found."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.text = source.text
+        self.repairs: dict[int, Damage] = {}
+        self.findings: list[Finding] = []
+        self.is_broken = False
+        self.last_fault = -1
+
+    def read(self) -> Loaded:
+        """Parse, repair and parse again until nothing new is found."""
+        builder = Builder(self.source, self.repairs)
+        for _ in range(MAX_ROUNDS):
+            builder = Builder(self.source, self.repairs)
+            try:
+                builder.build(self.text)
+                damages = builder.damages
+            except Refusal as refusal:
+                return self._end(builder, None, [refusal.found])
+            except Unclosed as unclosed:
+                if not self._fault(unclosed.offset, str(unclosed), ""):
+                    return self._end(builder, None)
+                continue
+            except yaml.MarkedYAMLError as error:
+                damage = self._diagnose(builder, error)
+                if damage is None:
+                    if not self._syntax(error):
+                        return self._end(builder, None)
+                    continue
+                damages = [*builder.damages, damage]
+            except yaml.YAMLError as error:
+                return self._end(builder, None, [self._finding(0, f"a file must be YAML: {error}")])
+            if not self._repair(damages):
+                break
+        else:
+            return self._end(builder, None)
+        if self.is_broken:
+            return self._end(builder, None)
+        tabs = self._tab(builder)
+        if tabs is not None:
+            return self._end(builder, None, [tabs])
+        return self._root(builder)
+
+    def _end(self, builder: Builder, tree: Mapping | None, more: list[Finding] | None = None) -> Loaded:
+        found = sort_findings([*self.findings, *builder.findings, *(more or [])])
+        return Loaded(tree, tuple(found), self.source)
+
+    def _root(self, builder: Builder) -> Loaded:
+        root = builder.root
+        if isinstance(root, Mapping):
+            return self._end(builder, root)
+        if root is None or (isinstance(root, Scalar) and root.is_null):
+            return self._end(builder, None, [self._finding(0, "a file must hold a mapping, got an empty document")])
+        what = "a text" if isinstance(root, Scalar) else "a list"
+        span = root.span
+        return self._end(builder, None, [finding("YM005", span, f"a file must hold a mapping of keys, got {what}")])
+
+    def _finding(self, offset: int, message: str, hint: str = "") -> Finding:
+        return finding("YM005", span_at(self.source, offset, offset + 1), message, hint)
+
+    def _repair(self, damages: list[Damage]) -> bool:
+        """Mask misread expressions; False where there is none that was not masked before."""
+        is_new = False
+        for damage in damages:
+            if any(
+                start <= damage.start < other.end or damage.start <= start < damage.end
+                for start, other in self.repairs.items()
+            ):
+                continue
+            is_new = True
+            self.repairs[damage.start] = damage
+            self._mask(damage.start, damage.end, "x")
+            if not damage.is_silent:
+                span = span_at(self.source, damage.at, damage.at + 1)
+                self.findings.append(
+                    finding("YM004", span, f"an expression must be quoted here: {damage.message}", damage.hint)
+                )
+        return is_new
+
+    def _mask(self, start: int, end: int, letter: str) -> None:
+        masked = WORD.sub(letter, self.text[start:end]).replace("\t", " ")
+        self.text = self.text[:start] + masked + self.text[end:]
+
+    def _diagnose(self, builder: Builder, error: yaml.MarkedYAMLError) -> Damage | None:
+        """Return the expression in which YAML lost its way, None where it did so elsewhere."""
+        offset = error.problem_mark.index if error.problem_mark is not None else 0
+        token = offset
+        if error.context_mark is not None and (error.context or "").startswith("while scanning"):
+            token = error.context_mark.index
+        in_flow = builder.is_in_flow
+        is_meant = misread.is_expression_place(misread.keys_at(self.text, min(token, offset))) or (
+            in_flow and misread.is_expression_place(builder.path)
+        )
+        if not is_meant or offset >= len(self.text.rstrip()):
+            return None
+        if in_flow:
+            if self.text[token] in misread.INDICATORS:
+                return misread.at_indicator(self.source.text, token, True)
+            return misread.in_flow(self.text, offset, builder.values)
+        return misread.in_block(self.text, offset, token)
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> bool:
+        """Report what is no YAML; returns whether reading on may find more."""
+        offset = error.problem_mark.index if error.problem_mark is not None else 0
+        offset = min(offset, len(self.text))
+        line = self.text.rfind("\n", 0, offset) + 1
+        tab = self.text.find("\t", line, offset + 1)
+        if tab >= 0 and not self.text[line:tab].strip(" \t"):
+            return self._fault(tab, "a file must be indented with spaces, got a tab", "replace the tab by spaces")
+        context = error.context or ""
+        mark = error.context_mark
+        if mark is not None and ("flow" in context or "quoted" in context):
+            between = self.text[mark.index : offset + 1]
+            if offset >= len(self.text.rstrip()) or re.search(r"[\n\r][^\s\]}]", between):
+                what = "quote" if "quoted" in context else "bracket"
+                return self._fault(mark.index, f"a {what} must be closed, got the end of its block")
+        problem = (
+            (error.problem or "it cannot be read")
+            .replace("did not find expected", "there is no")
+            .replace(" in this context", " here")
+        )
+        hint = ""
+        if self.text[offset : offset + 1] == ":":
+            hint = "quote the text before it, or indent this line as its neighbours"
+        elif self.text[offset : offset + 1] in ("@", "`", "%", "*", "&", "!"):
+            hint = "quote the text"
+        return self._fault(offset, f"a file must be YAML: {problem}", hint)
+
+    def _fault(self, offset: int, message: str, hint: str = "") -> bool:
+        """Report a syntax error and blank out its block."""
+        self.is_broken = True
+        if offset > self.last_fault:
+            self.findings.append(self._finding(offset, message, hint))
+            self.last_fault = offset
+        start, end = self._block(offset)
+        before = self.text
+        self._mask(start, end, " ")
+        return self.text != before
+
+    def _block(self, offset: int) -> tuple[int, int]:
+        """Return the lines of the top-level key around an offset."""
+        start = max(self.text.rfind("\n", 0, offset), self.text.rfind("\r", 0, offset)) + 1
+        while start > 0 and (start >= len(self.text) or self.text[start] in " \t\r\n#"):
+            start = max(self.text.rfind("\n", 0, start - 1), self.text.rfind("\r", 0, start - 1)) + 1
+        following = re.compile(r"[\n\r](?=[^\s#])").search(self.text, max(offset, start))
+        return start, len(self.text) if following is None else following.start()
+
+    def _tab(self, builder: Builder) -> Finding | None:
+        """Return a finding for a tab that is not inside a quoted text, a block or a comment."""
+        text, at, index = self.text, self.text.find("\t"), 0
+        while at >= 0:
+            while index < len(builder.quoted) and builder.quoted[index][1] <= at:
+                index += 1
+            if index < len(builder.quoted) and builder.quoted[index][0] <= at:
+                at = text.find("\t", builder.quoted[index][1])
+                continue
+            line = text.rfind("\n", 0, at) + 1
+            comment = re.compile(r"(?:^|[ \t])#", re.M).search(text, line, at)
+            if comment is None or any(start < comment.end() <= end for start, end in builder.quoted):
+                return self._finding(
+                    at, "a file must hold no tabs outside quotes, blocks and comments", "replace the tab by spaces"
+                )
+            at = text.find("\t", at + 1)
+        return None
