@@ -81,11 +81,13 @@ class Builder:
         source: The text as written; scalars are spelled and placed from it.
         repairs: Ends of misread expressions by their start. The text that is parsed has one plain word in each such
             place, of the same length, so that all offsets are those of the source.
+        base: Keys above the whole text; an override's value has some.
     """
 
-    def __init__(self, source: SourceText, repairs: dict[int, Damage]) -> None:
+    def __init__(self, source: SourceText, repairs: dict[int, Damage], base: tuple[str, ...] = ()) -> None:
         self.source = source
         self.repairs = repairs
+        self.base = base
         self.findings: list[Finding] = []
         self.damages: list[Damage] = []
         self.stack: list[Frame] = []
@@ -118,16 +120,15 @@ class Builder:
             elif isinstance(event, yaml.DocumentStartEvent):
                 self.num_documents += 1
                 if self.num_documents > 1:
-                    self._refuse(
-                        event.start_mark.index, "a file must hold one document, got a second", "remove this line"
-                    )
+                    mark: Any = event.start_mark
+                    self._refuse(mark.index, "a file must hold one document, got a second", "remove this line")
         return self.root
 
     @property
     def path(self) -> tuple[str, ...]:
         """Keys above the next node."""
         if not self.stack:
-            return ()
+            return self.base
         frame = self.stack[-1]
         return frame.path if frame.key is None else (*frame.path, frame.key.text)
 

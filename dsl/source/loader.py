@@ -13,7 +13,7 @@ import yaml
 from assay.dsl.source import misread
 from assay.dsl.source.builder import Builder, Refusal, Unclosed
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
-from assay.dsl.source.mark import Mapping, Scalar, Span, span_at
+from assay.dsl.source.mark import Mapping, Node, Scalar, Span, span_at
 from assay.dsl.source.misread import Damage
 from assay.dsl.source.position import SourceText
 
@@ -23,6 +23,7 @@ MAX_ROUNDS = 12
 FORBIDDEN = re.compile(
     r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]"
 )
+BIDIRECTIONAL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 WORD = re.compile(r"\S")
 
 
@@ -55,10 +56,34 @@ def load(data: bytes, path: str) -> Loaded:
     except UnicodeDecodeError as error:
         return Loaded(None, (_not_utf8(data, path, error),))
     source = SourceText(path, text)
-    forbidden = FORBIDDEN.search(text)
-    if forbidden is not None:
-        return Loaded(None, (_forbidden(source, forbidden),), source)
+    if (found := check_characters(source)) is not None:
+        return Loaded(None, (found,), source)
     return _Reading(source).read()
+
+
+def load_value(source: SourceText, start: int, base: tuple[str, ...]) -> tuple[Node | None, tuple[Finding, ...]]:
+    """Read what follows an offset as one YAML value; for overrides.
+
+    Args:
+        source: The override; its characters are checked.
+        start: Offset of the value.
+        base: Keys above the value.
+    """
+    reading = _Reading(source, start, base)
+    loaded = reading.read()
+    return reading.root, loaded.findings
+
+
+def check_characters(source: SourceText) -> Finding | None:
+    """Return a finding for the first control character; YAML's own line breaks and tabs are none."""
+    match = FORBIDDEN.search(source.text)
+    if match is None:
+        return None
+    char = match[0]
+    kind = "bidirectional control" if BIDIRECTIONAL.match(char) else "control"
+    message = f"a file must hold no control characters, got the {kind} U+{ord(char):04X}"
+    hint = f'write "\\u{ord(char):04x}" in double quotes if it is meant' if ord(char) else "remove it"
+    return finding("YM005", span_at(source, match.start(), match.end()), message, hint)
 
 
 def _not_utf8(data: bytes, path: str, error: UnicodeDecodeError) -> Finding:
@@ -68,22 +93,14 @@ def _not_utf8(data: bytes, path: str, error: UnicodeDecodeError) -> Finding:
     return finding("YM005", Span(path, line, column, column + 1), message, "save it as UTF-8")
 
 
-def _forbidden(source: SourceText, match: re.Match[str]) -> Finding:
-    char = match[0]
-    kind = (
-        "a bidirectional control" if char in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" else "a control"
-    )
-    message = f"a file must hold no control characters, got {kind} character U+{ord(char):04X}"
-    hint = f'write it as "\\u{ord(char):04x}" in double quotes if it is meant' if ord(char) else "remove it"
-    return finding("YM005", span_at(source, match.start(), match.end()), message, hint)
-
-
 class _Reading:
     """One file while it is read: what is parsed next, and what was found."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, start: int = 0, base: tuple[str, ...] = ()) -> None:
         self.source = source
-        self.text = source.text
+        self.base = base
+        self.root: Node | None = None
+        self.text = " " * start + source.text[start:]
         self.repairs: dict[int, Damage] = {}
         self.findings: list[Finding] = []
         self.is_broken = False
@@ -91,9 +108,9 @@ class _Reading:
 
     def read(self) -> Loaded:
         """Parse, repair and parse again until nothing new is found."""
-        builder = Builder(self.source, self.repairs)
+        builder = Builder(self.source, self.repairs, self.base)
         for _ in range(MAX_ROUNDS):
-            builder = Builder(self.source, self.repairs)
+            builder = Builder(self.source, self.repairs, self.base)
             try:
                 builder.build(self.text)
                 damages = builder.damages
@@ -104,12 +121,14 @@ class _Reading:
                     return self._end(builder, None)
                 continue
             except yaml.MarkedYAMLError as error:
+                if self._repair(builder.damages):
+                    continue
                 damage = self._diagnose(builder, error)
                 if damage is None:
                     if not self._syntax(error):
                         return self._end(builder, None)
                     continue
-                damages = [*builder.damages, damage]
+                damages = [damage]
             except yaml.YAMLError as error:
                 return self._end(builder, None, [self._finding(0, f"a file must be YAML: {error}")])
             if not self._repair(damages):
@@ -128,7 +147,9 @@ class _Reading:
         return Loaded(tree, tuple(found), self.source)
 
     def _root(self, builder: Builder) -> Loaded:
-        root = builder.root
+        root = self.root = builder.root
+        if self.base and root is not None:
+            return self._end(builder, None)
         if isinstance(root, Mapping):
             return self._end(builder, root)
         if root is None or (isinstance(root, Scalar) and root.is_null):
@@ -170,7 +191,7 @@ class _Reading:
         if error.context_mark is not None and (error.context or "").startswith("while scanning"):
             token = error.context_mark.index
         in_flow = builder.is_in_flow
-        is_meant = misread.is_expression_place(misread.keys_at(self.text, min(token, offset))) or (
+        is_meant = misread.is_expression_place((*self.base, *misread.keys_at(self.text, min(token, offset)))) or (
             in_flow and misread.is_expression_place(builder.path)
         )
         if not is_meant or offset >= len(self.text.rstrip()):

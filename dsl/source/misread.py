@@ -18,6 +18,7 @@ LONE_KEY = re.compile(r"\s*(?:- +)*[\w.-]+\s*")
 COMMENT = re.compile(r"[ \t]+#")
 INDICATORS = "*&!%@`"
 PLACES = frozenset({"verify", "reward", "data", "answer", "sampler", "admit", "require"})
+INNER_PLACES = frozenset({("mix", "unlock"), ("mix", "sampler"), ("stages", "until")})
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -47,7 +48,7 @@ def is_expression_place(path: tuple[str, ...]) -> bool:
         return False
     if path[0] in PLACES:
         return True
-    return len(path) >= 3 and (path[0], path[2]) in {("mix", "unlock"), ("stages", "until")}
+    return len(path) >= 3 and (path[0], path[2]) in INNER_PLACES
 
 
 class _State:
@@ -141,7 +142,8 @@ def cut_by_comment(text: str, start: int, end: int) -> Damage | None:
     match = COMMENT.match(text, end)
     if match is None:
         return None
-    return _damage(text, start, _line_end(text, end), match.end() - 1, "YAML ends it at ' #', as a comment")
+    stop = _value_end(text, start, _line_end(text, end))
+    return _damage(text, start, stop, match.end() - 1, "YAML ends it at ' #', as a comment")
 
 
 def at_indicator(text: str, start: int, is_flow: bool) -> Damage | None:

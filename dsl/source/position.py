@@ -65,7 +65,7 @@ class Origin:
         source: The text it stands in.
         start: Offset of its content; quotes and block headers belong to it, anchors and tags do not.
         end: Exclusive.
-        style: plain, single, double, literal or folded.
+        style: plain, single, double, literal or folded; raw where the text stands as it is.
     """
 
     __slots__ = ("_runs", "_value", "end", "source", "start", "style")
@@ -102,8 +102,10 @@ def pieces_of(raw: str, style: str) -> list[Piece]:
 
     Args:
         raw: The scalar as written, quotes or block header included.
-        style: plain, single, double, literal or folded.
+        style: plain, single, double, literal, folded or raw.
     """
+    if style == "raw":
+        return [(0, raw)]
     if style in ("literal", "folded"):
         return _block_pieces(raw, style == "folded")
     if style == "plain":
