@@ -114,7 +114,7 @@ def micro_batch(sequences: Sequence[TrainSequence], device: torch.device) -> Mic
     is_token = np.arange(longest) < lengths[:, None]
 
     def padded(arrays: Sequence[Array], dtype: type) -> np.ndarray:
-        values = np.zeros((len(lengths), longest), dtype)
+        values: np.ndarray = np.zeros((len(lengths), longest), dtype)
         if arrays:
             values[is_token] = np.concatenate([array_to_numpy(array) for array in arrays])
         return values

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -98,22 +98,26 @@ def _import_without_compiler() -> None:
     at the first call; none of them is used here.
     """
     with _identity_compile(), warnings.catch_warnings():
-        # Megatron says that it found neither Transformer Engine nor Apex; on a CPU nobody expects them.
-        warnings.simplefilter("ignore", UserWarning)
+        # That it found neither Transformer Engine nor Apex is no news on a CPU; the rest concerns its own imports.
+        warnings.simplefilter("ignore")
         from megatron.core import jit
 
         jit.disable_jit_fuser()
-        import megatron.core.models.gpt
+        import megatron.core.models.gpt.gpt_layer_specs
         import megatron.core.optimizer  # noqa: F401
 
 
 @contextlib.contextmanager
 def _identity_compile() -> Iterator[None]:
-    compile_, torch.compile = torch.compile, lambda model=None, **options: model if model else (lambda plain: plain)
+    def identity(model: Any = None, **options: Any) -> Any:
+        return model if model is not None else lambda plain: plain
+
+    compiler, torch_module = torch.compile, cast(Any, torch)
+    torch_module.compile = identity
     try:
         yield
     finally:
-        torch.compile = compile_
+        torch_module.compile = compiler
 
 
 def _redirect_rng() -> None:

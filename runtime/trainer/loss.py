@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -113,18 +114,18 @@ def token_logprobs(logits_BTV: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tenso
     return logprobs_BTV.gather(-1, labels_BT.unsqueeze(-1)).squeeze(-1), entropy_BT
 
 
-def sharded_token_logprobs(logits_BTV: Tensor, labels_BT: Tensor, group: object) -> tuple[Tensor, Tensor]:
+def sharded_token_logprobs(logits_BTV: Tensor, labels_BT: Tensor, group: dist.ProcessGroup) -> tuple[Tensor, Tensor]:
     """Do the same for logits whose vocabulary is divided among the ranks of a tensor-parallel group."""
     from assay.runtime.trainer.mcore import vocab_parallel_cross_entropy
 
     logits_BTV = logits_BTV.float()
     with torch.no_grad():
         largest_BT = logits_BTV.amax(-1)
-        torch.distributed.all_reduce(largest_BT, torch.distributed.ReduceOp.MAX, group=group)  # type: ignore[arg-type]
+        dist.all_reduce(largest_BT, dist.ReduceOp.MAX, group=group)
         shifted_BTV = logits_BTV - largest_BT.unsqueeze(-1)
         exp_BTV = shifted_BTV.exp()
         moments = torch.stack([exp_BTV.sum(-1), (exp_BTV * shifted_BTV).sum(-1)])
-        torch.distributed.all_reduce(moments, group=group)  # type: ignore[arg-type]
+        dist.all_reduce(moments, group=group)
         entropy_BT = moments[0].log() - moments[1] / moments[0]
     # It works in place on what it is given.
     logprobs_BT = -vocab_parallel_cross_entropy(logits_BTV.clone().transpose(0, 1).contiguous(), labels_BT.t())

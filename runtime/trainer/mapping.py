@@ -14,9 +14,9 @@ from torch import Tensor
 
 from assay.core.error import TrainerError
 
-Layout = Literal["whole", "column", "row", "qkv", "gated"]
+Fusion = Literal["whole", "column", "row", "qkv", "gated"]
 
-_LAYER: dict[str, tuple[Layout, tuple[str, ...]]] = {
+_LAYER: dict[str, tuple[Fusion, tuple[str, ...]]] = {
     "input_layernorm.weight": ("whole", ("input_layernorm.weight",)),
     "self_attention.linear_qkv.layer_norm_weight": ("whole", ("input_layernorm.weight",)),
     "self_attention.linear_qkv.weight": ("qkv", tuple(f"self_attn.{x}_proj.weight" for x in "qkv")),
@@ -29,7 +29,7 @@ _LAYER: dict[str, tuple[Layout, tuple[str, ...]]] = {
     "mlp.linear_fc1.weight": ("gated", ("mlp.gate_proj.weight", "mlp.up_proj.weight")),
     "mlp.linear_fc2.weight": ("row", ("mlp.down_proj.weight",)),
 }
-_TOP: dict[str, tuple[Layout, tuple[str, ...]]] = {
+_TOP: dict[str, tuple[Fusion, tuple[str, ...]]] = {
     "embedding.word_embeddings.weight": ("column", ("model.embed_tokens.weight",)),
     "decoder.final_layernorm.weight": ("whole", ("model.norm.weight",)),
     "output_layer.weight": ("column", ("lm_head.weight",)),
@@ -55,7 +55,7 @@ class Mapped(NamedTuple):
     """
 
     parameter: str
-    layout: Layout
+    layout: Fusion
     names: tuple[str, ...]
     is_copy: bool = False
 
@@ -88,7 +88,7 @@ def map_parameters(parameters: Sequence[str], first_layer: int, is_tied: bool) -
     return mapped
 
 
-def to_shard(layout: Layout, weights: Sequence[Tensor], heads: Heads, rank: int, size: int) -> Tensor:
+def to_shard(layout: Fusion, weights: Sequence[Tensor], heads: Heads, rank: int, size: int) -> Tensor:
     """Fuse Hugging Face weights and return the slice of one tensor-parallel rank."""
     if layout == "whole":
         return weights[0]
@@ -103,7 +103,7 @@ def to_shard(layout: Layout, weights: Sequence[Tensor], heads: Heads, rank: int,
     return grouped.chunk(size, dim=0)[rank].reshape(-1, *tail)
 
 
-def from_shards(layout: Layout, shards: Sequence[Tensor], heads: Heads) -> list[Tensor]:
+def from_shards(layout: Fusion, shards: Sequence[Tensor], heads: Heads) -> list[Tensor]:
     """Undo `to_shard`: from the slices of all tensor-parallel ranks to Hugging Face weights."""
     if layout == "whole":
         return [shards[0]]

@@ -13,10 +13,10 @@ Deviations from Megatron's training loop:
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -28,6 +28,7 @@ from assay.core.trainer import TrainSequence, UpdateResult, UpdateSettings
 from assay.runtime.trainer import device
 from assay.runtime.trainer.batch import MicroBatch, check_sequences, micro_batch, pack
 from assay.runtime.trainer.checkpoint import read_checkpoint, read_policy_weights, write_checkpoint
+from assay.runtime.trainer.layout import make_layout
 from assay.runtime.trainer.loss import (
     MAXIMA,
     MEANS,
@@ -38,7 +39,7 @@ from assay.runtime.trainer.loss import (
     sharded_token_logprobs,
     token_logprobs,
 )
-from assay.runtime.trainer.mapping import from_shards, map_parameters, to_shard
+from assay.runtime.trainer.mapping import map_parameters
 from assay.runtime.trainer.mcore import (
     DistributedDataParallel,
     DistributedDataParallelConfig,
@@ -51,7 +52,10 @@ from assay.runtime.trainer.mcore import (
     parallel_state,
 )
 from assay.runtime.trainer.rank import RankGroup, join
+from assay.runtime.trainer.shard import ShardMap
 from assay.runtime.trainer.spec import Precision, build_model, read_policy_config
+
+T = TypeVar("T")
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -66,7 +70,7 @@ class MegatronTrainer:
         precision: `bf16` keeps fp32 main weights; CUDA only.
         beta1: AdamW's decay of the first moment.
         beta2: AdamW's decay of the second moment.
-        epsilon: AdamW's.
+        eps: AdamW's.
         seed: Of this rank's generators.
         group: The ranks; those that the environment names by default.
 
@@ -85,7 +89,7 @@ class MegatronTrainer:
         precision: Precision = "fp32",
         beta1: float = 0.9,
         beta2: float = 0.95,
-        epsilon: float = 1e-8,
+        eps: float = 1e-8,
         seed: int = 0,
         group: RankGroup | None = None,
     ) -> None:
@@ -99,11 +103,11 @@ class MegatronTrainer:
             )
         self._folder = Path(policy)
         self._policy = read_policy_config(self._folder)
-        parallel_state.initialize_model_parallel(tensor_parallel, pipeline_parallel, create_gloo_process_groups=False)
+        self._layout = make_layout(tensor_parallel, pipeline_parallel)
         torch.manual_seed(seed)
         model_parallel_cuda_manual_seed(seed)
         self._device = device.current()
-        model = build_model(
+        model: Any = build_model(
             self._policy,
             tensor_parallel,
             pipeline_parallel,
@@ -114,7 +118,8 @@ class MegatronTrainer:
             model = model.bfloat16()
         first_layer = model.decoder.layers[0].layer_number - 1
         self._parameters = dict(model.named_parameters())
-        self._mapped = map_parameters(list(self._parameters), first_layer, self._policy.is_tied)
+        mapped = map_parameters(list(self._parameters), first_layer, self._policy.is_tied)
+        self._map = ShardMap(mapped, self._policy.heads, self._layout, self._device)
         self._set_weights(read_policy_weights(self._folder))
         self._model = DistributedDataParallel(
             model.config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), model
@@ -126,7 +131,7 @@ class MegatronTrainer:
                 weight_decay=0.0,
                 adam_beta1=beta1,
                 adam_beta2=beta2,
-                adam_eps=epsilon,
+                adam_eps=eps,
                 clip_grad=0.0,
                 bf16=precision == "bf16",
                 params_dtype=model.config.params_dtype,
@@ -140,8 +145,8 @@ class MegatronTrainer:
                 parameters["fused"], parameters["foreach"] = True, False
         self._schedule = get_forward_backward_func()
         self.step = 0
-        self.data_rank = parallel_state.get_data_parallel_rank()
-        self.data_size = parallel_state.get_data_parallel_world_size()
+        self.data_rank = self._layout.data_rank
+        self.data_size = self._layout.data_size
 
     def update(self, sequences: Sequence[TrainSequence], settings: UpdateSettings) -> UpdateResult:
         """Make one optimizer step on this rank's share of the batch.
@@ -190,10 +195,10 @@ class MegatronTrainer:
             seq_length=max(batch.tokens_BT.shape[1] for batch in batches),
             micro_batch_size=max(batch.tokens_BT.shape[0] for batch in batches),
         )
-        metrics = self._reduce(outputs, num_kept)
-        grad_norm = self._step(metrics["loss"], settings)
-        loss = metrics.pop("loss")
-        return UpdateResult(loss, grad_norm, num_kept, {**metrics, "skipped": skipped})
+        found = self._reduce(outputs, num_kept)
+        grad_norm = self._step(found["loss"], settings)
+        metrics = {name: found[name] for name in _meant(settings, options, found)}
+        return UpdateResult(found["loss"], grad_norm, num_kept, {**metrics, "skipped": skipped})
 
     def logprobs(self, sequences: Sequence[Array]) -> list[Array]:
         """Return policy log-probs of each token after the first; float32, shape (T - 1,) each.
@@ -228,7 +233,7 @@ class MegatronTrainer:
 
     def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the weights under their Hugging Face names, float32, on rank 0; other ranks take part."""
-        for name, tensor in self._gather_whole(self._weight_tensors()):
+        for name, tensor in self._map.gather(self._weight_tensors()):
             host = tensor.detach().float().cpu().contiguous()
             if self.group.rank == 0:
                 yield name, Array("float32", tuple(host.shape), host.numpy().tobytes())
@@ -244,7 +249,7 @@ class MegatronTrainer:
             folder: Final place.
             extra: JSON values that `load` gives back.
         """
-        weights = {n: t.detach().float().cpu().contiguous() for n, t in self._gather_whole(self._weight_tensors())}
+        weights = {n: t.detach().float().cpu().contiguous() for n, t in self._map.gather(self._weight_tensors())}
         optimizer = {"rng": torch.get_rng_state()}
         if not device.is_cpu():
             optimizer["rng_cuda"] = torch.cuda.get_rng_state()
@@ -252,7 +257,7 @@ class MegatronTrainer:
         if states:
             for moment in _MOMENTS:
                 tensors = {name: states[self._main(p)][moment] for name, p in self._parameters.items()}
-                for name, tensor in self._gather_whole(tensors):
+                for name, tensor in self._map.gather(tensors):
                     optimizer[f"{moment}.{name}"] = tensor.detach().float().cpu().contiguous()
             optimizer["adam_step"] = next(iter(states.values()))["step"].detach().float().cpu().reshape(())
         found = ""
@@ -267,7 +272,7 @@ class MegatronTrainer:
         Raises:
             TrainerError: the folder is not what the digest says, or holds another model.
         """
-        checkpoint = read_checkpoint(folder, digest)
+        checkpoint = self._agree(partial(read_checkpoint, folder, digest))
         self._set_weights(checkpoint.weights)
         self._optimizer.reload_model_params()
         self.reset_optimizer()
@@ -278,7 +283,7 @@ class MegatronTrainer:
                 states[self._main(parameter)]["step"] = tensors["adam_step"].clone().to(self._step_device())
             for moment in _MOMENTS:
                 whole = {n.removeprefix(f"{moment}."): t for n, t in tensors.items() if n.startswith(f"{moment}.")}
-                for name, shard in self._shards(whole).items():
+                for name, shard in self._map.shards(whole):
                     states[self._main(self._parameters[name])][moment] = shard.float().to(self._device).contiguous()
         torch.set_rng_state(tensors["rng"])
         if not device.is_cpu() and "rng_cuda" in tensors:
@@ -291,6 +296,19 @@ class MegatronTrainer:
         """Leave the process group."""
         parallel_state.destroy_model_parallel()
         self.group.close()
+
+    def _agree(self, read: Callable[[], T]) -> T:
+        """Return what `read` returns, unless it fails on any rank: then all raise."""
+        try:
+            found, error = read(), None
+        except TrainerError as failure:
+            found, error = None, failure
+        failed = [rank for rank, (flag,) in enumerate(self.group.gather([int(error is not None)])) if flag]
+        if error is not None:
+            raise error
+        if failed or found is None:
+            raise TrainerError("every rank must read the checkpoint", got=f"a failure on rank {failed[0]}")
+        return found
 
     def _forward_loss(
         self, batches: Iterator[MicroBatch], model: Any, settings: UpdateSettings, options: Mapping[str, float]
@@ -314,9 +332,9 @@ class MegatronTrainer:
         return output, lambda logits_BTV, non_loss_data: self._token_logprobs(logits_BTV, batch.labels_BT)[0]
 
     def _token_logprobs(self, logits_BTV: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:
-        if parallel_state.get_tensor_model_parallel_world_size() == 1:
+        if self._layout.tensor_size == 1:
             return token_logprobs(logits_BTV, labels_BT)
-        return sharded_token_logprobs(logits_BTV, labels_BT, parallel_state.get_tensor_model_parallel_group())
+        return sharded_token_logprobs(logits_BTV, labels_BT, self._layout.tensor_group)
 
     def _reduce(self, outputs: Sequence[LossSums], num_tokens: int) -> dict[str, float]:
         """Return the means and maxima over all ranks, the same on each."""
@@ -326,19 +344,17 @@ class MegatronTrainer:
             sums += torch.cat([output.sums, output.denominator.double().reshape(1)])
             maxima = torch.maximum(maxima, output.maxima)
         if self.data_size > 1:
-            group = parallel_state.get_data_parallel_group()
-            dist.all_reduce(sums, group=group)
-            dist.all_reduce(maxima, dist.ReduceOp.MAX, group=group)
-        if parallel_state.get_pipeline_model_parallel_world_size() > 1:
-            last = parallel_state.get_pipeline_model_parallel_last_rank()
+            dist.all_reduce(sums, group=self._layout.data_group)
+            dist.all_reduce(maxima, dist.ReduceOp.MAX, group=self._layout.data_group)
+        if self._layout.num_stages > 1:
             for values in (sums, maxima):
-                dist.broadcast(values, last, group=parallel_state.get_pipeline_model_parallel_group())
+                dist.broadcast(values, self._layout.stages[-1], group=self._layout.stage_group)
         *totals, denominator = sums.tolist()
-        metrics = {name: total / num_tokens for name, total in zip(MEANS, totals, strict=True)}
-        metrics["loss"] = totals[0] / max(denominator, 1.0)
-        num_current = totals[MEANS.index("current")]
-        metrics["logprob_gap"] = totals[MEANS.index("logprob_gap")] / max(num_current, 1.0)
-        return {**metrics, **dict(zip(MAXIMA, maxima.tolist(), strict=True))}
+        means = {name: total / num_tokens for name, total in zip(MEANS, totals, strict=True)}
+        means["loss"] = totals[0] / max(denominator, 1.0)
+        if means["current"]:
+            means["logprob_gap"] /= means["current"]
+        return {**means, **dict(zip(MAXIMA, maxima.tolist(), strict=True))}
 
     def _step(self, loss: float, settings: UpdateSettings) -> float:
         """Clip and step, unless something is not finite; returns the gradient's norm before the clip."""
@@ -349,7 +365,8 @@ class MegatronTrainer:
         if not math.isfinite(grad_norm):
             raise TrainerError("a gradient must be finite", got=grad_norm, at=f"step {self.step + 1}")
         if settings.max_grad_norm > 0.0:
-            clip_grad_by_total_norm_fp32(self._optimizer.get_parameters(), settings.max_grad_norm, grad_norm)
+            weights: Any = self._optimizer.get_parameters()
+            clip_grad_by_total_norm_fp32(weights, settings.max_grad_norm, grad_norm)
         for parameters in self._optimizer.param_groups:
             parameters["lr"] = settings.lr * parameters["lr_mult"]
             parameters["weight_decay"] = settings.weight_decay * parameters["wd_mult"]
@@ -371,7 +388,7 @@ class MegatronTrainer:
 
     def _set_weights(self, weights: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
-            for name, shard in self._shards(weights).items():
+            for name, shard in self._map.shards(weights):
                 parameter = self._parameters[name]
                 if parameter.shape != shard.shape:
                     raise TrainerError(
@@ -379,55 +396,22 @@ class MegatronTrainer:
                     )
                 parameter.copy_(shard)
 
-    def _shards(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return this rank's slice of whole tensors, by parameter."""
-        rank = parallel_state.get_tensor_model_parallel_rank()
-        size = parallel_state.get_tensor_model_parallel_world_size()
-        shards = {}
-        for mapped in self._mapped:
-            missing = [name for name in mapped.names if name not in weights]
-            if missing:
-                raise TrainerError("a policy must bring all its weights", got=f"no {missing[0]}", at=self._folder)
-            whole = [weights[name] for name in mapped.names]
-            shards[mapped.parameter] = to_shard(mapped.layout, whole, self._policy.heads, rank, size)
-        return shards
-
-    def _gather_whole(self, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-        """Yield whole tensors under their Hugging Face names on every rank, from one tensor per parameter."""
-        group = parallel_state.get_pipeline_model_parallel_group()
-        own = parallel_state.get_pipeline_model_parallel_rank()
-        for stage, source in enumerate(dist.get_process_group_ranks(group)):
-            whole = list(self._join_shards(tensors)) if stage == own else []
-            if len(dist.get_process_group_ranks(group)) > 1:
-                shapes: list[Any] = [[(name, tuple(tensor.shape), tensor.dtype) for name, tensor in whole]]
-                dist.broadcast_object_list(shapes, source, group=group)
-                if stage != own:
-                    whole = [(n, torch.zeros(s, dtype=d, device=self._device)) for n, s, d in shapes[0]]
-                for _, tensor in whole:
-                    dist.broadcast(tensor, source, group=group)
-            yield from whole
-
-    def _join_shards(self, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-        group = parallel_state.get_tensor_model_parallel_group()
-        size = parallel_state.get_tensor_model_parallel_world_size()
-        for mapped in self._mapped:
-            if mapped.is_copy:
-                continue
-            shards = [tensors[mapped.parameter].detach()]
-            if size > 1 and mapped.layout != "whole":
-                own = shards[0].contiguous()
-                shards = [torch.empty_like(own) for _ in range(size)]
-                dist.all_gather(shards, own, group=group)
-            for name, whole in zip(mapped.names, from_shards(mapped.layout, shards, self._policy.heads), strict=True):
-                yield name, whole.contiguous()
-
     def _from_last_stage(self, outputs: Sequence[Tensor], number: int, shape: torch.Size) -> Tensor:
-        if parallel_state.get_pipeline_model_parallel_world_size() == 1:
+        if self._layout.num_stages == 1:
             return outputs[number]
         values = outputs[number].contiguous() if outputs else torch.zeros(shape, device=self._device)
-        last = parallel_state.get_pipeline_model_parallel_last_rank()
-        dist.broadcast(values, last, group=parallel_state.get_pipeline_model_parallel_group())
+        dist.broadcast(values, self._layout.stages[-1], group=self._layout.stage_group)
         return values
+
+
+def _meant(settings: UpdateSettings, options: Mapping[str, float], found: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the metrics that mean something for a step; 0 would be a lie for the others."""
+    names: tuple[str, ...] = ("entropy",)
+    if settings.loss == "policy":
+        names += ("importance_ratio", "importance_ratio_max", "clipped", "approx_kl", "current")
+        names += ("kl_ref",) if options["kl_coefficient"] else ()
+        names += ("logprob_gap", "logprob_gap_max") if found["current"] else ()
+    return names
 
 
 def _has_gradient(sequence: TrainSequence, options: Mapping[str, float]) -> bool:

@@ -9,9 +9,11 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore, TCPStore
 
 from assay.core.error import TrainerError
 from assay.runtime.trainer import device
@@ -63,7 +65,7 @@ class RankGroup:
         self.world_size = world_size
         self._watch = watch
         # Plain bytes travel on the host, whatever the weights travel on.
-        self._host = dist.new_group(backend="gloo", timeout=_PATIENCE) if world_size > 1 else None
+        self._host: Any = dist.new_group(backend="gloo", timeout=_PATIENCE) if world_size > 1 else None
 
     def broadcast(self, payload: bytes | None = None) -> bytes:
         """Hand the bytes of rank 0 to all ranks; followers pass nothing and wait."""
@@ -101,7 +103,7 @@ def join(environ: Mapping[str, str] = os.environ) -> RankGroup:
         TrainerError: the variables are incomplete or no numbers.
     """
     if "RANK" not in environ:
-        dist.init_process_group(device.backend(), store=dist.HashStore(), rank=0, world_size=1)
+        dist.init_process_group(device.backend(), store=HashStore(), rank=0, world_size=1)
         return RankGroup(0, 1, None)
     try:
         rank, world_size = int(environ["RANK"]), int(environ["WORLD_SIZE"])
@@ -113,7 +115,7 @@ def join(environ: Mapping[str, str] = os.environ) -> RankGroup:
         ) from None
     if not device.is_cpu():
         torch.cuda.set_device(local_rank)
-    store = dist.TCPStore(address, port, world_size, is_master=rank == 0, timeout=timedelta(minutes=5))
+    store = TCPStore(address, port, world_size, is_master=rank == 0, timeout=timedelta(minutes=5))
     watch = Watch.join(store, rank, world_size, address) if world_size > 1 else None
     dist.init_process_group(device.backend(), store=store, rank=rank, world_size=world_size)
     return RankGroup(rank, world_size, watch)

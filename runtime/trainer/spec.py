@@ -115,6 +115,7 @@ def build_model(
         f"pipeline_parallel={pipeline_parallel} must divide the layers",
         policy.num_layers,
     )
+    rope_theta: Any = policy.rope_theta  # declared int, used as a float
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     config = TransformerConfig(
         num_layers=policy.num_layers,
@@ -148,6 +149,7 @@ def build_model(
         bias_dropout_fusion=False,
         bias_activation_fusion=False,
         apply_rope_fusion=False,
+        cuda_graph_scope=[],
         **hooks,
     )
     return GPTModel(
@@ -159,7 +161,7 @@ def build_model(
         post_process=parallel_state.is_pipeline_last_stage(),
         share_embeddings_and_output_weights=policy.is_tied,
         position_embedding_type="rope",
-        rotary_base=policy.rope_theta,  # type: ignore[arg-type]  # declared int, used as a float
+        rotary_base=rope_theta,
     )
 
 
@@ -198,7 +200,7 @@ class AttentionCore(torch.nn.Module):
 def _layer_spec(policy: PolicyConfig) -> Any:
     if not device.is_cpu() and importlib.util.find_spec("transformer_engine") is not None:
         return get_gpt_layer_with_transformer_engine_spec(qk_layernorm=policy.has_qk_norm)
-    spec = get_gpt_layer_local_spec(qk_layernorm=policy.has_qk_norm, normalization="RMSNorm")
+    spec: Any = get_gpt_layer_local_spec(qk_layernorm=policy.has_qk_norm, normalization="RMSNorm")
     spec.submodules.self_attention.submodules.core_attention = AttentionCore
     return spec
 

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 
-import torch.distributed as dist
+from torch._C._distributed_c10d import Store
 
 PERIOD_S = 1.0
 SILENCE_S = 8.0
@@ -48,7 +48,7 @@ class Watch:
         self._thread.start()
 
     @classmethod
-    def join(cls, store: dist.Store, rank: int, world_size: int, address: str) -> "Watch":
+    def join(cls, store: Store, rank: int, world_size: int, address: str) -> "Watch":
         """Connect to rank 0, or accept all others, and begin to watch.
 
         Args:
@@ -87,19 +87,18 @@ class Watch:
             while True:
                 before = time.monotonic()
                 for key, _ in selector.select(max(0.0, next_beat - before)):
-                    number: int | None = key.data
-                    if number is None:
+                    if key.data is None:
                         self._tell(_FAREWELL)
                         return
-                    said = _hear(self._peers[number])
+                    said = _hear(self._peers[key.data])
                     if said.endswith(_FAREWELL):
-                        selector.unregister(self._peers[number])
-                        del heard[number]
+                        selector.unregister(self._peers[key.data])
+                        del heard[key.data]
                     elif not said:
-                        self._on_loss(f"rank {self._rank}: rank {number} is gone")
+                        self._on_loss(f"rank {self._rank}: rank {key.data} is gone")
                         return
                     else:
-                        heard[number] = time.monotonic()
+                        heard[key.data] = time.monotonic()
                 now = time.monotonic()
                 if now - before > PERIOD_S + SILENCE_S / 2:
                     # This process itself was stopped; nobody could be heard meanwhile.
