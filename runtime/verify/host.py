@@ -84,10 +84,11 @@ class _Flight:
 class _Slot:
     """A process and what is in flight in it."""
 
-    def __init__(self, process: WorkerProcess, key: _Key, started_at: float) -> None:
+    def __init__(self, process: WorkerProcess, key: _Key, started_at: float, num_refs: int) -> None:
         self.process = process
         self.key = key
         self.started_at = started_at
+        self.num_refs = num_refs
         self.flights: dict[int, _Flight] = {}
         self.is_leaving = False
 
@@ -139,6 +140,9 @@ class VerifierHost:
                 known.append(leaf.ref)
             self._queues.setdefault(key, deque())
             self._failed_starts.setdefault(key, 0)
+        for slot in list(self._slots.values()):
+            if slot.num_refs < len(self._refs[slot.key]):
+                self._leave(slot)
         for key in self._refs:
             if not self._slots_of(key):
                 self._spawn(key)
@@ -192,6 +196,14 @@ class VerifierHost:
             raise PluginError("a job must name a leaf that was started", got=job.ref)
         self._queues[key].append(_Flight(job))
         self._dispatch(key)
+
+    def cancel(self, job_id: int) -> None:
+        """Take back a job that no process has yet; one that runs is left to end."""
+        for queue in self._queues.values():
+            for flight in queue:
+                if flight.job.job_id == job_id:
+                    queue.remove(flight)
+                    return
 
     def poll(self, timeout_s: float = 0.0) -> list[Outcome]:
         """Return outcomes, waiting up to `timeout_s` for the first.
@@ -257,9 +269,8 @@ class VerifierHost:
         self._on_reply(flight, message)
         hello, limits = slot.process.hello, self.limits
         has_grown = hello is not None and message.rss_bytes > hello.rss_bytes + limits.max_growth_bytes
-        slot.is_leaving |= message.is_dirty or has_grown or slot.process.num_jobs >= limits.max_jobs
-        if slot.is_leaving and not slot.flights:
-            self._replace(slot)
+        if slot.is_leaving or message.is_dirty or has_grown or slot.process.num_jobs >= limits.max_jobs:
+            self._leave(slot)
 
     def _on_reply(self, flight: _Flight, reply: Reply) -> None:
         match reply.status:
@@ -403,7 +414,7 @@ class VerifierHost:
             limits=self.limits,
             folder=self._folder,
         )
-        slot = _Slot(process, key, self._clock())
+        slot = _Slot(process, key, self._clock(), len(self._refs[key]))
         self._slots[process.channel.fileno()] = slot
         self._epoll.register(process.channel.fileno(), select.EPOLLIN)
         self._watch(slot)
@@ -419,6 +430,9 @@ class VerifierHost:
         self._epoll.unregister(number)
         return slot.process.end()
 
-    def _replace(self, slot: _Slot) -> None:
-        self._remove(slot)
-        self._spawn(slot.key)
+    def _leave(self, slot: _Slot) -> None:
+        """Replace a process, once nothing is in flight in it."""
+        slot.is_leaving = True
+        if not slot.flights:
+            self._remove(slot)
+            self._spawn(slot.key)

@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from assay.core.error import WireError
@@ -68,7 +70,16 @@ class WorkerProcess:
         try:
             self._guard = subprocess.Popen(
                 # -P and -s: nothing is imported from the working folder or the user's own packages.
-                [sys.executable, "-s", "-P", "-B", "-m", __package__ + ".guard", str(theirs.fileno()), str(lifeline)],
+                [
+                    sys.executable,
+                    "-s",
+                    "-P",
+                    "-B",
+                    "-m",
+                    "assay.runtime.verify.guard",
+                    str(theirs.fileno()),
+                    str(lifeline),
+                ],
                 cwd=self.scratch,
                 env={
                     **_ENVIRONMENT,
@@ -131,6 +142,15 @@ class WorkerProcess:
             except WireError as error:
                 self._broken, self.is_ended = str(error), True
         return messages
+
+    def wait_hello(self, timeout_s: float) -> None:
+        """Wait for the worker's first message, its end or the time; for callers with nothing else to do."""
+        until = time.monotonic() + timeout_s
+        while self.hello is None and not self.is_ended and (left := until - time.monotonic()) > 0:
+            select.select([self.channel], [], [], left)
+            for message in self.receive():
+                if isinstance(message, Hello):
+                    self.hello = message
 
     def end(self) -> str:
         """Kill the worker with all its descendants and remove its folder.

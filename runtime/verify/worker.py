@@ -109,7 +109,8 @@ def load(setup: Setup) -> dict[str, Leaf]:
             raise PluginError("a worker must be given verifiers and parsers", got=repr(leaf), at=ref)
         leaves[ref] = leaf
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + setup.limits.memory_bytes,) * 2)
+    most = used + setup.limits.memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     return leaves
 
 
