@@ -7,11 +7,15 @@ trainer is imported by the process that makes one.
 from collections.abc import Sequence
 
 from assay.core.hook import hookimpl
-from assay.core.leaf import Parser, SourceLeaf, Verifier
+from assay.core.leaf import Factory, Parser, SourceLeaf, Verifier
+from assay.runtime.algorithm import GRPO
+from assay.runtime.engine import ENGINES
 from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
+from assay.runtime.policy import CHAT_FORMATS
 from assay.runtime.source.file import csv_file, json_file, jsonl
+from assay.runtime.trainer import MEGATRON
 from assay.runtime.verifier.json import json_equal
 from assay.runtime.verifier.number import number_equal
 from assay.runtime.verifier.text import text_equal
@@ -33,3 +37,39 @@ def assay_parsers() -> Sequence[Parser]:
 def assay_verifiers() -> Sequence[Verifier]:
     """Offer the exact comparisons."""
     return (text_equal, number_equal, json_equal)
+
+
+@hookimpl
+def assay_engines() -> Sequence[Factory]:
+    """Offer the engine that needs no server."""
+    return ENGINES
+
+
+@hookimpl
+def assay_trainers() -> Sequence[Factory]:
+    """Offer Megatron-core."""
+    return (MEGATRON,)
+
+
+@hookimpl
+def assay_algorithms() -> Sequence[Factory]:
+    """Offer GRPO."""
+    return (GRPO,)
+
+
+@hookimpl
+def assay_schedulers() -> Sequence[Factory]:
+    """Offer first come, first served."""
+    return (Factory("fifo", "assay.runtime.coordinator.policy:Fifo", "First come, first served."),)
+
+
+@hookimpl
+def assay_stores() -> Sequence[Factory]:
+    """Offer segment files in the run folder."""
+    return (Factory("local", "assay.runtime.store.local:LocalStore", "Segment files in one folder."),)
+
+
+@hookimpl
+def assay_chat_formats() -> Sequence[Factory]:
+    """Offer the two ways from messages to token ids."""
+    return CHAT_FORMATS

@@ -1,0 +1,94 @@
+"""The `assay` command: one module per verb.
+
+A verb's module has `DESCRIPTION`, `EPILOG`, `add_arguments(parser)` and `run(arguments, terminal) -> exit status`, and
+is imported only when its verb is called.
+
+Exit status: 0 done, 1 the thing checked is faulty, 2 wrong usage, 130 ended by Ctrl-C.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from assay import __version__
+from assay.core.error import AssayError
+from assay.core.name import suggestion
+from assay.runtime.cli.terminal import Terminal
+
+VERBS = {
+    "check": "check domains and curricula, with no model and no sandbox",
+    "plan": "show the graph a run would execute, and what is proved about it",
+    "test": "run a domain's examples through its compiled reward",
+    "fmt": "rewrite declared files in one style",
+    "schema": "print a JSON Schema for editors",
+    "plugins": "list installed packages, what they offer and what failed to load",
+}
+"""Verb -> one line; the verb's module has its name."""
+
+_EPILOG = """\
+examples:
+  assay check conf/domain/fix_bug.yaml
+  assay check curriculum=quickstart domain.spell.reward.outcome.correct='0.5*ans.equal'
+  assay plan -m trainer.lr=3e-4,1e-3
+
+`assay VERB --help` says more about one of them.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments without the program's name; None for those of this process.
+
+    Returns:
+        The exit status.
+    """
+    terminal = Terminal(sys.stdout, sys.stderr)
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv), terminal)
+        sys.stdout.flush()
+        return status
+    except AssayError as error:
+        label = terminal.paint(f"error[{error.error_code}]", "error", err=True)
+        terminal.complain(f"{label}: {error}")
+        return 1
+    except SystemExit as end:  # argparse ends a program after --help and after wrong usage
+        return end.code if isinstance(end.code, int) else 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. Python would complain once more on its last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(argv: list[str], terminal: Terminal) -> int:
+    if argv and argv[0] in VERBS:
+        verb = import_module(f"assay.runtime.cli.{argv[0]}")
+        parser = _parser(f"assay {argv[0]}", verb.DESCRIPTION, verb.EPILOG)
+        verb.add_arguments(parser)
+        # Overrides and options in any order: `plan -m trainer.lr=1,2 --format json run.seed=3`.
+        return int(verb.run(parser.parse_intermixed_args(argv[1:]), terminal))
+    lines = "\n".join(f"  {name:<9}{line}" for name, line in VERBS.items())
+    description = "Declare what counts as a good answer; check the declaration; train a policy on it."
+    parser = _parser("assay", f"{description}\n\nverbs:\n{lines}", _EPILOG)
+    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    parser.usage = "assay VERB ..."
+    parser.add_argument("verb", metavar="VERB", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    verb_name = parser.parse_args(argv).verb
+    hint = suggestion(verb_name, VERBS)
+    parser.error(f"unknown verb `{verb_name}`; {hint}")
+
+
+def _parser(name: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog=name,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )

@@ -1,0 +1,1 @@
+"""From a command line to a checked configuration: groups, overrides, sweeps, and where each value came from."""

@@ -1,0 +1,84 @@
+"""Options of registered things: keys of a group that are arguments of what its `name` stands for.
+
+Signatures are read from source text, because importing an engine or a trainer to look at it would import torch.
+"""
+
+import ast
+import importlib.util
+import inspect
+from pathlib import Path
+
+import msgspec
+
+from assay.core.error import PluginError
+from assay.core.leaf import Factory
+from assay.core.registry import Registry
+from assay.runtime.config.setting import Misfit, Settings
+
+# Groups whose `name` may be `none`.
+OPTIONAL = frozenset({"sandbox", "tracker"})
+_SUPPLIED = frozenset({"self", "cls"})
+
+
+def check_options(settings: Settings, registry: Registry) -> list[Misfit]:
+    """Return a misfit for each unknown name and for each option that the named thing does not take."""
+    misfits: list[Misfit] = []
+    for field in msgspec.structs.fields(Settings):
+        group = getattr(settings, field.name)
+        options: dict[str, object] | None = getattr(group, "options", None)
+        if options is None:
+            continue
+        name = str(group.name)
+        if field.name in OPTIONAL and name == "none":
+            known: tuple[str, ...] | None = ()
+        else:
+            try:
+                known = parameters(registry.find(field.name, name).value)
+            except PluginError as error:
+                reason = error.must if error.todo is None else f"{error.must}: {error.todo}"
+                misfits.append(Misfit(f"{field.name}.name", error.error_code, reason))
+                continue
+        read = tuple(one.name for one in msgspec.structs.fields(type(group)) if one.name != "options")
+        for key in options:
+            if known is not None and key not in known:
+                where = f"{field.name}.{key}"
+                reason = f"nothing reads the key `{where}`: {field.name} `{name}` takes no such argument"
+                misfits.append(Misfit(where, "CF001", reason, (*read, *known)))
+    return misfits
+
+
+def parameters(factory: object) -> tuple[str, ...] | None:
+    """Return the names of a factory's parameters; None where it takes any, or where its source cannot be found."""
+    if not isinstance(factory, Factory):
+        return ()
+    if not isinstance(factory.target, str):
+        found = inspect.signature(factory.target).parameters.values()
+        return None if any(one.kind is one.VAR_KEYWORD for one in found) else tuple(one.name for one in found)
+    module, _, attribute = factory.target.partition(":")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    for node in ast.parse(Path(spec.origin).read_bytes()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == attribute:
+            return _names(node)
+        if isinstance(node, ast.ClassDef) and node.name == attribute:
+            return _class_names(node)
+    return None
+
+
+def _names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...] | None:
+    arguments = node.args
+    if arguments.kwarg is not None:
+        return None
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return tuple(one.arg for one in every if one.arg not in _SUPPLIED)
+
+
+def _class_names(node: ast.ClassDef) -> tuple[str, ...] | None:
+    """Return the parameters of `__init__`, or the annotated attributes of a struct; None for an inherited one."""
+    for child in node.body:
+        if isinstance(child, ast.FunctionDef) and child.name == "__init__":
+            return _names(child)
+    attributes = [child.target.id for child in node.body
+                  if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name)]  # fmt: skip
+    return None if node.bases and not attributes else tuple(attributes)

@@ -1,0 +1,38 @@
+"""A registry whose packages are made for the test, and a short way to compose."""
+
+from collections.abc import Callable
+
+import pytest
+
+from assay.core.registry import Registry
+from assay.dsl.source.diagnostic import Finding
+from assay.runtime import builtin
+from assay.runtime.config.composition import Composition, compose
+from assay.runtime.config.override import read_overrides
+
+Compose = Callable[..., Composition]
+
+
+@pytest.fixture(scope="session")
+def registry() -> Registry:
+    """What Assay itself offers."""
+    registry = Registry()
+    registry.add(builtin, "assay-rl", "0.1.0")
+    return registry
+
+
+@pytest.fixture
+def composed(registry: Registry) -> Compose:
+    """Compose texts that have a legal shape."""
+
+    def run(*texts: str, registry: Registry = registry) -> Composition:
+        overrides, findings = read_overrides(texts)
+        assert [] == findings
+        return compose(overrides, registry)
+
+    return run
+
+
+def brief(findings: tuple[Finding, ...]) -> list[tuple[str, str, int, int]]:
+    """Return code, path and columns of findings."""
+    return [(one.code, one.span.path, one.span.column, one.span.end_column) for one in findings]
