@@ -66,7 +66,7 @@ class PlainChat:
         marks = _read_json(Path(folder) / "assay.json") | _read_json(Path(folder) / "tokenizer_config.json")
         self._separator = self._id(marks.get("separator") or marks.get("sep_token"), "sep_token", folder)
         self._end = self._id(marks.get("eos_token"), "eos_token", folder)
-        self.stop_ids = (self._end,)
+        self.stop_ids: tuple[int, ...] = (self._end,)
         pad = marks.get("pad_token")
         self.pad_id = self._end if pad is None else self._id(pad, "pad_token", folder)
 
@@ -124,7 +124,7 @@ class TemplateChat:
         if not getattr(self._template, "chat_template", None):
             raise ConfigError("the template chat format needs a chat template", at=folder, todo="Use the plain one")
         self.stop_ids = read_stop_ids(folder)
-        self._end = self._tokenizer.id_to_token(self.stop_ids[0])
+        self._end = self._tokenizer.id_to_token(self.stop_ids[0]) or ""
         pad = self._template.pad_token_id
         self.pad_id = self.stop_ids[0] if pad is None else pad
 
@@ -142,7 +142,7 @@ class TemplateChat:
         head = self._render(before, is_prompt=False)
         whole = self._render([*before, *(_plain(message) for message in messages)], is_prompt=True)
         cut = head.rfind(self._end)
-        if cut < 0 or not whole.startswith(head):
+        if not self._end or cut < 0 or not whole.startswith(head):
             raise ConfigError("a chat template must append turns without changing earlier ones", at="chat_template")
         return self._encode(whole[cut + (len(self._end) if finish_reason == "stop" else 0) :])
 

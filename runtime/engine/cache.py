@@ -1,0 +1,119 @@
+"""Keys and values of all rows, in one tensor made once.
+
+A row is a slot for one request, `max_context` positions long. Rows that a step touches lie side by side, so attention
+reads them in place; a prefix moves between rows by copy. Pages of a row are taken from the system when first written,
+so a large `max_context` costs address space, not memory, on a CPU.
+
+Shape suffixes: N tokens of all rows, B rows, T positions, A query heads, K key heads, G = A / K, D head.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from assay.runtime.policy.architecture import Architecture
+from assay.runtime.policy.model import Attend
+
+Index = NDArray[np.int64]
+
+
+class Cache:
+    """Keys and values.
+
+    Args:
+        shape: Of the policy.
+        num_rows: Slots.
+        max_context: Positions of a slot.
+        device: Where.
+        dtype: Of the activations.
+    """
+
+    def __init__(
+        self, shape: Architecture, num_rows: int, max_context: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.num_kv_heads = shape.num_kv_heads
+        self._group = shape.num_heads // shape.num_kv_heads
+        self.max_context = max_context
+        self.device = device
+        # Zeros: a masked position has weight 0, and 0 times what uninitialised memory may hold is not 0.
+        size = (shape.num_layers, 2, num_rows, shape.num_kv_heads, max_context, shape.head_dim)
+        self._kv = torch.zeros(size, device=device, dtype=dtype)
+        self._flat = self._kv.view(shape.num_layers, 2, -1, shape.head_dim)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size when every position of every row was used."""
+        return self._kv.numel() * self._kv.element_size()
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Layers, keys and values, key heads, positions, width."""
+        return (*self._kv.shape[:2], *self._kv.shape[3:])
+
+    def fill(self, row: Tensor) -> None:
+        """Give every row the same keys and values."""
+        self._kv.copy_(row.unsqueeze(2))
+
+    def move(self, sources: Index, targets: Index, length: int) -> None:
+        """Copy the first `length` positions of some rows to others; the two sets are disjoint."""
+        if len(sources) and length:
+            source, target = torch.from_numpy(sources).to(self.device), torch.from_numpy(targets).to(self.device)
+            self._kv[:, :, target, :, :length] = self._kv[:, :, source, :, :length]
+
+    def share(self, source: int, first: int, end: int, length: int) -> None:
+        """Copy the first `length` positions of one row to the rows `first` to `end`."""
+        if end > first and length:
+            self._kv[:, :, first:end, :, :length] = self._kv[:, :, source : source + 1, :, :length]
+
+    def attend(self, first: int, starts_B: Index, counts_B: Index, context: int | None = None) -> tuple[Tensor, Attend]:
+        """Prepare attention for new tokens of neighbouring rows.
+
+        Args:
+            first: First row.
+            starts_B: Positions each row has already.
+            counts_B: New tokens of each row, at least 1; tokens are packed in row order.
+            context: Positions to read; as few as possible where None.
+
+        Returns:
+            Positions of the packed tokens, and the attention that writes their keys and values and reads the rows.
+        """
+        rows, most = len(starts_B), int(counts_B.max())
+        reach = context or int((starts_B + counts_B).max())
+        row_N = np.repeat(np.arange(rows), counts_B)
+        offset_N = np.arange(len(row_N)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
+        position_N = starts_B[row_N] + offset_N
+        heads_K = np.arange(self.num_kv_heads)
+        write_NK = ((first + row_N)[:, None] * self.num_kv_heads + heads_K) * self.max_context + position_N[:, None]
+        write = torch.from_numpy(write_NK.reshape(-1)).to(self.device)
+        is_full = bool((counts_B == most).all())
+        padded = None if is_full else torch.from_numpy(row_N * most + offset_N).to(self.device)
+        is_causal = most == reach > 1 and self._group == 1
+        mask = None if is_causal else self._mask(starts_B, most, reach)
+
+        def attend(layer: int, q_NAD: Tensor, k_NKD: Tensor, v_NKD: Tensor) -> Tensor:
+            width = q_NAD.shape[-1]
+            keys, values = self._flat[layer]
+            keys.index_copy_(0, write, k_NKD.reshape(-1, width))
+            values.index_copy_(0, write, v_NKD.reshape(-1, width))
+            k, v = self._kv[layer, :, first : first + rows, :, :reach]
+            grouped = q_NAD.unflatten(1, (self.num_kv_heads, -1))
+            if padded is not None:
+                grouped = grouped.new_zeros(rows * most, *grouped.shape[1:]).index_copy_(0, padded, grouped)
+            q = grouped.unflatten(0, (rows, most)).permute(0, 2, 3, 1, 4).reshape(rows, self.num_kv_heads, -1, width)
+            context = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)
+            context = context.unflatten(2, (self._group, most)).permute(0, 3, 1, 2, 4).reshape(rows * most, -1, width)
+            return context if padded is None else context[padded]
+
+        return torch.from_numpy(position_N).to(self.device), attend
+
+    def _mask(self, starts_B: Index, most: int, reach: int) -> Tensor | None:
+        if most == 1 and (starts_B == reach - 1).all():
+            return None
+        last_BM = torch.from_numpy(starts_B[:, None] + np.arange(most)).to(self.device)
+        is_hidden = torch.arange(reach, device=self.device) > last_BM.unsqueeze(-1)
+        mask = torch.zeros(is_hidden.shape, device=self.device, dtype=self._kv.dtype)
+        mask = mask.masked_fill_(is_hidden, -torch.inf).unsqueeze(1)
+        # Query heads of one group are laid out as further queries of their key head.
+        return mask.repeat(1, 1, self._group, 1) if self._group > 1 and most > 1 else mask

@@ -1,0 +1,161 @@
+"""What the engine knows of every row, as columns: a step reads and writes all active rows at once.
+
+Rows 0 to `num_active` are requests that sample; the rows from `max_active` on keep finished ones, whose keys and
+values a later prompt may begin with. The rest is free. Nothing here knows torch.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.engine import GenerateRequest
+
+_MAX_STOPS = 8
+
+
+class Table:
+    """Columns of all rows.
+
+    Args:
+        max_active: Requests that sample at once.
+        max_retained: Finished rows to keep.
+        max_context: Positions of a row.
+
+    Attributes:
+        request_id: Whose row it is.
+        length: Positions whose keys and values are in the cache.
+        prompt: Tokens of the prompt.
+        count: Tokens sampled.
+        limit: Most tokens to sample, room included.
+        temperature, top_p, seed: Of the request.
+        stop: Stop ids, -1 where there are fewer.
+        epoch: Weights under which all keys and values of the row were computed; -1 once they are mixed or gone.
+        used: Clock of the last use of a retained row.
+        tokens: Prompt and sample; int32, shape (rows, max_context).
+        logprobs, versions: Of sampled tokens, at the token's position.
+    """
+
+    def __init__(self, max_active: int, max_retained: int, max_context: int) -> None:
+        rows = max_active + max_retained
+        self.max_active = max_active
+        self.max_retained = max_retained
+        self.num_active = 0
+        self.request_id = np.zeros(rows, np.int64)
+        self.length = np.zeros(rows, np.int64)
+        self.prompt = np.zeros(rows, np.int64)
+        self.count = np.zeros(rows, np.int64)
+        self.limit = np.zeros(rows, np.int64)
+        self.temperature = np.zeros(rows, np.float32)
+        self.top_p = np.ones(rows, np.float32)
+        self.seed = np.zeros(rows, np.uint64)
+        self.stop = np.full((rows, _MAX_STOPS), -1, np.int32)
+        self.epoch = np.full(rows, -1, np.int64)
+        self.used = np.zeros(rows, np.int64)
+        self.tokens = np.zeros((rows, max_context), np.int32)
+        self.logprobs = np.zeros((rows, max_context), np.float32)
+        self.versions = np.zeros((rows, max_context), np.int64)
+        self._clock = 0
+
+    @property
+    def num_free(self) -> int:
+        """Requests that still fit."""
+        return self.max_active - self.num_active
+
+    def add(self, request: GenerateRequest, prompt_P: NDArray[np.int32], epoch: int) -> int:
+        """Give a request the next row; return the row."""
+        row = self.num_active
+        self.num_active += 1
+        sampling, length = request.sampling, len(prompt_P)
+        if len(sampling.stop_ids) > self.stop.shape[1]:
+            more = len(sampling.stop_ids) - self.stop.shape[1]
+            self.stop = np.pad(self.stop, ((0, 0), (0, more)), constant_values=-1)
+        self.request_id[row] = request.request_id
+        self.length[row] = 0
+        self.prompt[row] = length
+        self.count[row] = 0
+        self.limit[row] = min(sampling.max_tokens, self.tokens.shape[1] - length)
+        self.temperature[row] = sampling.temperature
+        self.top_p[row] = sampling.top_p
+        self.seed[row] = sampling.seed & 0xFFFFFFFFFFFFFFFF
+        self.stop[row] = -1
+        self.stop[row, : len(sampling.stop_ids)] = sampling.stop_ids
+        self.epoch[row] = epoch
+        self.tokens[row, :length] = prompt_P
+        return row
+
+    def record(
+        self, first: int, end: int, tokens_B: NDArray[np.int32], logprobs_B: NDArray[np.float32], version: int
+    ) -> NDArray[np.int64]:
+        """Append one sampled token to each of some rows; return the rows that are done."""
+        rows = np.arange(first, end)
+        positions = self.prompt[first:end] + self.count[first:end]
+        self.tokens[rows, positions] = tokens_B
+        self.logprobs[rows, positions] = logprobs_B
+        self.versions[rows, positions] = version
+        self.count[first:end] += 1
+        is_done = self.count[first:end] >= self.limit[first:end]
+        is_done |= (self.stop[first:end] == tokens_B[:, None]).any(1)
+        return rows[is_done]
+
+    def is_stopped(self, row: int) -> bool:
+        """Whether the row's last token is one of its stop ids."""
+        return bool((self.stop[row] == self.tokens[row, self.prompt[row] + self.count[row] - 1]).any())
+
+    def match(self, prompt_P: NDArray[np.int32], epoch: int) -> tuple[int, int]:
+        """Return the row that shares the longest prefix with a prompt, and its length.
+
+        Rows under other weights do not count, nor positions that are not in the cache. Positions of an active row
+        that is being filled count as they will be: its `length` is set when the row is.
+        """
+        used = np.flatnonzero(self.epoch == epoch)
+        if not len(used):
+            return -1, 0
+        is_equal = self.tokens[used, : len(prompt_P)] == prompt_P
+        shared = np.where(is_equal.all(1), len(prompt_P), is_equal.argmin(1))
+        shared = np.minimum(shared, self.length[used])
+        best = int(shared.argmax())
+        return int(used[best]), int(shared[best])
+
+    def retain(self) -> int:
+        """Return the retained row to overwrite: an unused one, or the one unused for longest."""
+        kept = self.used[self.max_active :].copy()
+        kept[self.epoch[self.max_active :] == -1] = -1
+        return self.max_active + int(kept.argmin())
+
+    def touch(self, row: int) -> None:
+        """Note that a row was of use."""
+        self._clock += 1
+        self.used[row] = self._clock
+
+    def copy(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+        """Copy whole rows."""
+        for column in self._columns():
+            column[targets] = column[sources]
+
+    def remove(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Free some active rows; the last ones move into the gaps, returned as (sources, targets)."""
+        left = self.num_active - len(rows)
+        is_gone = np.zeros(self.num_active, bool)
+        is_gone[rows] = True
+        targets = np.flatnonzero(is_gone[:left])
+        sources = left + np.flatnonzero(~is_gone[left:])
+        self.copy(sources, targets)
+        self.epoch[left : self.num_active] = -1
+        self.num_active = left
+        return sources, targets
+
+    def _columns(self) -> tuple[NDArray, ...]:
+        return (
+            self.request_id,
+            self.length,
+            self.prompt,
+            self.count,
+            self.limit,
+            self.temperature,
+            self.top_p,
+            self.seed,
+            self.stop,
+            self.epoch,
+            self.tokens,
+            self.logprobs,
+            self.versions,
+        )

@@ -1,0 +1,1 @@
+"""Weights from trainer to engines of one machine: mmap files, two or more buffers, checked by sequence number."""
