@@ -1,0 +1,124 @@
+"""The folder of a run: where each thing lies. Made once, by the command; everybody else only asks.
+
+config.yaml      resolved configuration        plan.json        what the processes read
+origin.yaml      where each value came from    programs/        compiled domains
+ledger.sqlite    everything that happened      blobs/           trajectories and tasks
+policy/          weights at the start          checkpoints/     `<lineage>.<step>`, Hugging Face folders
+sock/            the coordinator's socket      logs/            one file per process
+processes.json   role, pid, command            summary.json, report.html, metrics.jsonl
+"""
+
+import os
+import time
+from pathlib import Path
+
+from assay.core.error import ConfigError
+
+
+class RunFolder:
+    """Paths of one run.
+
+    Args:
+        path: The folder; need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def ledger(self) -> Path:
+        """SQLite file of the coordinator."""
+        return self.path / "ledger.sqlite"
+
+    @property
+    def blobs(self) -> Path:
+        """Segment files of all processes."""
+        return self.path / "blobs"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Saved versions."""
+        return self.path / "checkpoints"
+
+    @property
+    def policy(self) -> Path:
+        """Weights and tokenizer that training starts from."""
+        return self.path / "policy"
+
+    @property
+    def probes(self) -> Path:
+        """Log-probs of the trainer per published version."""
+        return self.path / "probes"
+
+    @property
+    def logs(self) -> Path:
+        """Output of the processes."""
+        return self.path / "logs"
+
+    @property
+    def processes(self) -> Path:
+        """Role, pid, command and socket of every process."""
+        return self.path / "processes.json"
+
+    @property
+    def summary(self) -> Path:
+        """Figures of the run."""
+        return self.path / "summary.json"
+
+    @property
+    def report(self) -> Path:
+        """Page for people."""
+        return self.path / "report.html"
+
+    @property
+    def metrics(self) -> Path:
+        """One JSON line per step."""
+        return self.path / "metrics.jsonl"
+
+
+def make_folder(parent: Path, name: str) -> RunFolder:
+    """Make `<parent>/<time>-<name>` and point `<parent>/latest` at it.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    stem = time.strftime("%Y%m%d-%H%M%S-") + name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        path = _unused(parent.resolve(), stem)
+        for part in ("blobs", "checkpoints", "logs"):
+            (path / part).mkdir()
+        latest = parent / f".latest.{os.getpid()}"
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(path.name)
+        latest.replace(parent / "latest")
+    except OSError as error:
+        raise ConfigError(
+            "the folder of runs must be writable",
+            got=error.strerror,
+            at=error.filename or parent,
+            todo="Set run.folder",
+        ) from None
+    return RunFolder(path)
+
+
+def open_folder(path: Path) -> RunFolder:
+    """Return the folder of a run that exists.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not (path / "plan.json").is_file():
+        raise ConfigError("a run folder must hold its plan", got="none", at=path, todo="Name a folder under runs/")
+    return RunFolder(path.resolve())
+
+
+def _unused(parent: Path, stem: str) -> Path:
+    for number in range(1000):
+        path = parent / (stem if number == 0 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            continue
+    raise ConfigError("a run folder must have a free name", got=stem, at=parent)

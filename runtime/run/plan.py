@@ -1,0 +1,153 @@
+"""The plan of a run as its processes read it: one file, plain values, no plugin code.
+
+Every process gets the run folder and its own name; everything else it needs stands here. The digest leaves out what
+does not change what is computed (folders, process counts), so that a resumed run is the same plan.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.digest import digest
+from assay.core.error import ConfigError
+from assay.core.wire import Split, StageKind
+from assay.dsl.program import Program
+from assay.runtime.verify.message import Mode
+
+FILE = "plan.json"
+
+
+class SplitPlan(msgspec.Struct, frozen=True):
+    """Rows of one split.
+
+    Attributes:
+        size: How many there are.
+        digest: Of the source and its arguments, or of the rows written out; `TaskRef.source`.
+        ref: `dist:version:module:attribute` of the source; empty where rows are written out.
+        base: Folder that relative paths count from.
+    """
+
+    size: int
+    digest: str
+    ref: str = ""
+    base: str = ""
+
+
+class EntryPlan(msgspec.Struct, frozen=True):
+    """One entry of the mix.
+
+    Attributes:
+        name: Of the entry.
+        share: Target share; shares are weights.
+        program: Its compiled domain.
+        splits: By split; `demos` only where the domain has them.
+        leaves: `dist:version:module:attribute` of every verifier and parser the program names.
+        modes: How a verifier's calls are run, by registered name; `worker` where absent.
+        tier: Highest cost tier of its verifiers.
+        verify_s: Expected seconds of one verification.
+        max_verify_s: Sum of its verifiers' time limits.
+        unlock: The rule as written; empty from the start.
+    """
+
+    name: str
+    share: float
+    program: Program
+    splits: dict[Split, SplitPlan]
+    leaves: dict[str, str] = {}
+    modes: dict[str, Mode] = {}
+    tier: str = "auto"
+    verify_s: float = 0.01
+    max_verify_s: float = 60.0
+    unlock: str = ""
+
+
+class StagePlan(msgspec.Struct, frozen=True):
+    """One stage of the curriculum; `docs/decisions/0003-stages.md` says what each key means."""
+
+    name: str
+    kind: StageKind
+    steps: int
+    batch: int
+    lr: float
+    warmup: int = 0
+    decay: float = 0.0
+    share: dict[str, float] = {}
+    until: str = ""
+    should_reset_optimizer: bool = True
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Processes per role, and threads of each."""
+
+    source: int = 1
+    rollout: int = 1
+    verify: int = 1
+    update: int = 1
+    threads: int = 1
+
+
+class RunPlan(msgspec.Struct, frozen=True):
+    """Everything that processes of a run read.
+
+    Attributes:
+        name: Of the run.
+        seed: Of everything random.
+        entries: The mix.
+        stages: In order; empty where weights are only evaluated.
+        policy: Folder of weights and tokenizer at the start.
+        settings: Composed configuration by group, as `conf/` names the keys.
+        factories: `dist:version:module:attribute` of engine, trainer, algorithm and store.
+        counts: Processes.
+        balance: What a share is a share of.
+        admit: The rule for groups, as written; empty trains all.
+        sampler: The sampler, as written; empty walks through all tasks.
+    """
+
+    name: str
+    seed: int
+    entries: tuple[EntryPlan, ...]
+    stages: tuple[StagePlan, ...]
+    policy: str
+    settings: dict[str, dict[str, Any]]
+    factories: dict[str, str]
+    counts: Counts = Counts()
+    balance: str = "episodes"
+    admit: str = ""
+    sampler: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Content digest of what is computed."""
+        groups = ("engine", "trainer", "algorithm", "eval", "scheduler")
+        entries = [(entry.name, entry.share, entry.program.digest, entry.splits) for entry in self.entries]
+        settings = {name: self.settings.get(name, {}) for name in groups}
+        return digest([self.seed, entries, self.stages, settings, self.balance, self.admit, self.sampler])
+
+    def entry(self, name: str) -> EntryPlan:
+        """Return the entry of a name."""
+        return next(entry for entry in self.entries if entry.name == name)
+
+    def stage(self, name: str) -> StagePlan:
+        """Return the stage of a name."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+
+def write_plan(folder: Path, plan: RunPlan) -> Path:
+    """Write the plan into its run folder."""
+    path = folder / FILE
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
+    return path
+
+
+def read_plan(folder: Path) -> RunPlan:
+    """Read the plan of a run.
+
+    Raises:
+        ConfigError: the folder is no run's.
+    """
+    path = folder / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunPlan)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ConfigError("a run folder must hold its plan", got=error, at=path) from None
