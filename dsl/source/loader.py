@@ -81,7 +81,7 @@ def check_characters(source: SourceText) -> Finding | None:
         return None
     char = match[0]
     kind = "bidirectional control" if BIDIRECTIONAL.match(char) else "control"
-    message = f"a file must hold no control characters, got the {kind} U+{ord(char):04X}"
+    message = f"a text must hold no control characters, got the {kind} U+{ord(char):04X}"
     hint = f'write "\\u{ord(char):04x}" in double quotes if it is meant' if ord(char) else "remove it"
     return finding("YM005", span_at(source, match.start(), match.end()), message, hint)
 

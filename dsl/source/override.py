@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from assay.core.name import nearest
+from assay.core.name import suggestion
 from assay.dsl.schema import Shape
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.loader import check_characters, load_value
@@ -156,13 +156,13 @@ class _Edit:
         found = node.entry(name)
         below = None if shape is None else shape.child(name)
         is_key = shape is not None and name in shape.keys
+        is_open = below is not None or shape is None
+        known = [*node.keys(), *(shape.keys if shape is not None else ())]
         is_last = after == len(self.path)
-        if found is None and below is None and shape is not None:
-            raise self.unknown(at, name, [*shape.keys, *node.keys()])
+        if found is None and not is_key and (not is_last or not is_open):
+            raise self.unknown(at, name, known, is_open)
         if is_last:
-            self.judge(at, name, found is not None, is_key, [*node.keys(), *(shape.keys if shape else ())])
-        elif found is None and not is_key:
-            raise self.unknown(at, name, [*node.keys(), *(shape.keys if shape else ())])
+            self.judge(at, name, found is not None, is_key, known, is_open)
         if is_last and self.override.action == "remove":
             return self.rebuilt(node, tuple(entry for entry in node.entries if entry is not found))
         value = self.value(below) if is_last else self.node(found.value if found else None, below, after)
@@ -181,14 +181,14 @@ class _Edit:
         is_last = at + 1 == len(self.path)
         known = [*(item for item in names if item), *map(str, range(len(node.items)))]
         if not is_number and index < 0:
-            raise self.unknown(at, name, known)
+            raise self.unknown(at, name, known, False)
         exists = index < len(node.items)
         if is_last:
-            self.judge(at, name, exists, False, known)
+            self.judge(at, name, exists, False, known, index == len(node.items))
             if not exists and index > len(node.items):
                 raise self.refuse(at, f"the next index must be {len(node.items)}, got {index}", "")
         elif not exists:
-            raise self.unknown(at, name, known)
+            raise self.unknown(at, name, known, False)
         items = list(node.items)
         if is_last and self.override.action == "remove":
             del items[index]
@@ -210,29 +210,23 @@ class _Edit:
             return ".".join(names[at:]), len(names)
         return names[at], at + 1
 
-    def judge(self, at: int, name: str, exists: bool, is_key: bool, known: list[str]) -> None:
+    def judge(self, at: int, name: str, exists: bool, is_key: bool, known: list[str], is_open: bool) -> None:
         """Refuse an action that does not fit what is there."""
         action = self.override.action
         if action == "add" and exists:
-            raise self.refuse(at, f"`{self.named(at)}` exists already", "leave out the + to replace it")
-        if action == "remove" and not exists:
-            raise self.unknown(at, name, known, is_new_possible=False)
-        if action == "set" and not exists and not is_key:
-            raise self.unknown(at, name, known)
+            raise self.refuse(at, f"an added name must be new, got `{self.named(at)}`", "leave out the + to replace it")
+        if not exists and (action == "remove" or (action == "set" and not is_key)):
+            raise self.unknown(at, name, known, is_open)
 
-    def unknown(self, at: int, name: str, known: list[str], is_new_possible: bool = True) -> _Refused:
-        close = nearest(name, known)
-        hint = f"did you mean {' or '.join(f'`{item}`' for item in close)}?" if close else ""
-        if not close and known:
-            hint = f"known: {', '.join(dict.fromkeys(known))}"
-        is_open = is_new_possible and self.override.action == "set"
-        return self.refuse(
-            at, f"nothing is named `{self.named(at, name)}`", hint + ("; + adds a name" if is_open else "")
-        )
+    def unknown(self, at: int, name: str, known: list[str], is_open: bool) -> _Refused:
+        hint = suggestion(name, known)
+        if is_open and self.override.action == "set":
+            hint = f"{hint}{' ' if hint.endswith('?') else '; ' if hint else ''}+ adds a new name"
+        return self.refuse(at, f"an override must lead to a name that exists, got `{self.named(at, name)}`", hint)
 
     def refuse(self, at: int, message: str, hint: str) -> _Refused:
         at = min(at, len(self.path) - 1)
-        return _Refused(finding("CF001", self.override.span(at), message, hint.removeprefix("; "), self.named(at)))
+        return _Refused(finding("CF001", self.override.span(at), message, hint, self.named(at)))
 
     def named(self, at: int, name: str | None = None) -> str:
         names = [segment.name for segment in self.path[:at]]
