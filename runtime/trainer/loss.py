@@ -128,8 +128,7 @@ def sharded_token_logprobs(logits_BTV: Tensor, labels_BT: Tensor, group: dist.Pr
         dist.all_reduce(moments, group=group)
         entropy_BT = moments[0].log() - moments[1] / moments[0]
     # It works in place on what it is given.
-    logprobs_BT = -vocab_parallel_cross_entropy(logits_BTV.clone().transpose(0, 1).contiguous(), labels_BT.t())
-    return logprobs_BT.t(), entropy_BT
+    return -vocab_parallel_cross_entropy(logits_BTV.clone(), labels_BT), entropy_BT
 
 
 def _total(values_BT: Tensor) -> Tensor:

@@ -195,10 +195,10 @@ class MegatronTrainer:
             seq_length=max(batch.tokens_BT.shape[1] for batch in batches),
             micro_batch_size=max(batch.tokens_BT.shape[0] for batch in batches),
         )
-        found = self._reduce(outputs, num_kept)
-        grad_norm = self._step(found["loss"], settings)
-        metrics = {name: found[name] for name in _meant(settings, options, found)}
-        return UpdateResult(found["loss"], grad_norm, num_kept, {**metrics, "skipped": skipped})
+        reduced = self._reduce(outputs, num_kept)
+        grad_norm = self._step(reduced["loss"], settings)
+        metrics = {name: reduced[name] for name in _meant(settings, options, reduced)}
+        return UpdateResult(reduced["loss"], grad_norm, num_kept, {**metrics, "skipped": skipped})
 
     def logprobs(self, sequences: Sequence[Array]) -> list[Array]:
         """Return policy log-probs of each token after the first; float32, shape (T - 1,) each.
@@ -404,13 +404,13 @@ class MegatronTrainer:
         return values
 
 
-def _meant(settings: UpdateSettings, options: Mapping[str, float], found: Mapping[str, float]) -> tuple[str, ...]:
+def _meant(settings: UpdateSettings, options: Mapping[str, float], reduced: Mapping[str, float]) -> tuple[str, ...]:
     """Return the metrics that mean something for a step; 0 would be a lie for the others."""
     names: tuple[str, ...] = ("entropy",)
     if settings.loss == "policy":
         names += ("importance_ratio", "importance_ratio_max", "clipped", "approx_kl", "current")
         names += ("kl_ref",) if options["kl_coefficient"] else ()
-        names += ("logprob_gap", "logprob_gap_max") if found["current"] else ()
+        names += ("logprob_gap", "logprob_gap_max") if reduced["current"] else ()
     return names
 
 

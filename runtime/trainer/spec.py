@@ -139,9 +139,12 @@ def build_model(
         pipeline_dtype=dtype,
         bf16=precision == "bf16",
         variable_seq_lengths=pipeline_parallel > 1,
+        # Of no account for dense layers, but the default is refused together with variable lengths.
+        moe_token_dispatcher_type="alltoall",
         calculate_per_token_loss=True,
-        # Weights are always read from a folder.
-        perform_initialization=False,
+        # Weights are read from a folder afterwards, but initialization also marks which ones are slices; without the
+        # marks the gradient's norm counts only the slices of rank 0.
+        perform_initialization=True,
         use_cpu_initialization=device.is_cpu(),
         persist_layer_norm=False,
         gradient_accumulation_fusion=False,
