@@ -70,7 +70,7 @@ class MegatronTrainer:
         precision: `bf16` keeps fp32 main weights; CUDA only.
         beta1: AdamW's decay of the first moment.
         beta2: AdamW's decay of the second moment.
-        eps: AdamW's.
+        epsilon: AdamW's.
         seed: Of this rank's generators.
         group: The ranks; those that the environment names by default.
 
@@ -89,7 +89,7 @@ class MegatronTrainer:
         precision: Precision = "fp32",
         beta1: float = 0.9,
         beta2: float = 0.95,
-        eps: float = 1e-8,
+        epsilon: float = 1e-8,
         seed: int = 0,
         group: RankGroup | None = None,
     ) -> None:
@@ -131,7 +131,7 @@ class MegatronTrainer:
                 weight_decay=0.0,
                 adam_beta1=beta1,
                 adam_beta2=beta2,
-                adam_eps=eps,
+                adam_eps=epsilon,
                 clip_grad=0.0,
                 bf16=precision == "bf16",
                 params_dtype=model.config.params_dtype,
