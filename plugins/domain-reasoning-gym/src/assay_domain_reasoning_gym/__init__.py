@@ -11,7 +11,7 @@ from assay_domain_reasoning_gym.verifier import exact, number, palindrome
 
 
 @assay.hookimpl
-def assay_domains() -> list[object]:
+def assay_domains() -> list[assay.Domain]:
     return [*quickstart_domains(), *reasoning_domains()]
 
 

@@ -73,22 +73,27 @@ class Tasks:
     def _find(self, start: int, accept: Callable[[Task], bool]) -> tuple[Task, int]:
         if self._dataset is None:
             self._dataset = open_dataset(self.recipe.generator, self.seed, self.config)
+        failure: Exception | None = None
         for index in range(start, start + MAX_TRIES):
-            task = self.recipe.read(self._dataset[index], index)
+            try:
+                task = self.recipe.read(self._dataset[index], index)
+            except Exception as error:  # some generators give up on some entries: no task, like a dropped one
+                failure = error
+                continue
             if task is not None and key_to_split(task.key) == self.split and accept(task):
                 return task, index
         raise assay.AssayError(
             f"{MAX_TRIES} entries in a row must hold a new task of the split {self.split}",
-            got="none",
+            got="none" if failure is None else f"none, and {failure!r}",
             at=f"data of {self.recipe.name}, size={self.size}",
             todo="Ask for fewer tasks, or widen the generator's options",
             code="DA001",
-        )
+        ) from failure
 
     def _completion(self, task: Task, index: int) -> str:
         if not task.habits:
             return task.expected
-        draw = Random(f"{self.seed} {index}").random()
+        draw = Random(f"{self.recipe.name} {self.seed} {index}").random()
         if draw < RIGHT:
             return task.expected
         return task.habits[0] if draw < RIGHT + MAIN else task.habits[1]

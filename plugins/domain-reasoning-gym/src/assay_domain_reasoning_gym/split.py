@@ -10,7 +10,7 @@ Split = Literal["train", "demos", "eval"]
 SPLITS: tuple[Split, ...] = ("train", "demos", "eval")
 
 # Of 100 parts of the keys, by hash.
-TRAIN_PARTS, DEMO_PARTS = 45, 35
+TRAIN_PARTS, DEMO_PARTS = 40, 40
 
 
 def key_to_split(key: str) -> Split:

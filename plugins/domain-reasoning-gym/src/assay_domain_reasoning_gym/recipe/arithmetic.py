@@ -62,8 +62,11 @@ def _coin_flip(entry: Entry, index: int) -> Task:
     return plain(question, f"{rational['numerator']}/{rational['denominator']}")
 
 
-def _leg_counting(entry: Entry, index: int) -> Task:
+def _leg_counting(entry: Entry, index: int) -> Task | None:
+    """Drop starfish, whose five arms the generator counts as legs."""
     animals = entry["metadata"]["animals"]
+    if "starfish" in animals:
+        return None
     return plain(", ".join(f"{count} {name}" for name, count in animals.items()), entry["answer"])
 
 

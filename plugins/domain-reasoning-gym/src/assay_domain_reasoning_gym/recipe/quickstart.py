@@ -37,7 +37,8 @@ def _caesar(entry: Entry, index: int) -> Task | None:
     )
     if len(clear) < LENGTH or len(clear) != len(cipher):
         return None
-    start = Random(index).randrange(len(clear) - LENGTH + 1)
+    # A seed of its own: the generator has already drawn the sentence from Random(seed + index).
+    start = Random(f"slice {index}").randrange(len(clear) - LENGTH + 1)
     text, code = clear[start : start + LENGTH], cipher[start : start + LENGTH]
     return habit_task(f"{metadata['rotation']} {code}", text, text, code, text[0] + code[1:])
 

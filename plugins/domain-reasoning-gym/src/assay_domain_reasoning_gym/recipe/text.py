@@ -64,6 +64,14 @@ def _number_filtering(entry: Entry, index: int) -> Task:
     return plain(question, " ".join(metadata["result"]) or "none", key=numbers)
 
 
+def _number_sorting(entry: Entry, index: int) -> Task:
+    """Compare as texts: the generator's own scorer accepts numbers that are wrong by up to 1."""
+    metadata = entry["metadata"]
+    numbers = metadata["original_numbers"]
+    question = f"{metadata['direction']}: {' '.join(numbers)}"
+    return plain(question, " ".join(metadata["sorted_numbers"]), key=" ".join(sorted(numbers)))
+
+
 def _binary_alternation(entry: Entry, index: int) -> Task:
     return plain(entry["metadata"]["string"], entry["answer"])
 
@@ -139,6 +147,14 @@ RECIPES = (
         "Write the numbers that stay, or none: {question}",
         "Keep or remove numbers beyond a bound.",
         {"max_numbers": 6, "max_decimals": 2},
+    ),
+    Recipe(
+        "number_sorting",
+        "number_sorting",
+        _number_sorting,
+        "Sort the numbers as they are written, {question}",
+        "Sort numbers, up or down.",
+        {"max_numbers": 6, "max_decimals": 1},
     ),
     Recipe(
         "binary_alternation",

@@ -1,0 +1,56 @@
+"""Grade answers as a domain declares."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import assay
+from assay_domain_reasoning_gym import assay_domains
+from assay_domain_reasoning_gym.parser import last_line
+from assay_domain_reasoning_gym.source import Tasks, quickstart_tasks, tasks
+from assay_domain_reasoning_gym.verifier import exact, number, palindrome
+
+Grade = Callable[[assay.Domain, dict[str, Any], str], bool]
+
+DOMAINS = {domain.id: domain for domain in assay_domains()}
+VERIFIERS = {verifier.name: verifier for verifier in (exact, number, palindrome)}
+
+
+@pytest.fixture
+def grade() -> Grade:
+    """Return a function from domain, row and final text to whether the answer is right."""
+
+    def check(domain: assay.Domain, row: dict[str, Any], text: str) -> bool:
+        match = re.fullmatch(r"([a-z_.]+)\((\w+)\)", domain.document["verify"]["check"])
+        assert match is not None
+        answer = last_line(text) if "answer" in domain.document else text
+        return bool(VERIFIERS[match[1]](answer, row[match[2]]).equal)
+
+    return check
+
+
+@pytest.fixture(params=sorted(DOMAINS))
+def domain(request: pytest.FixtureRequest) -> assay.Domain:
+    """Each domain in turn."""
+    return DOMAINS[request.param]
+
+
+@pytest.fixture
+def open_source() -> Callable[[assay.Domain, str, int], Tasks]:
+    """Return a function from domain, split and size to the rows that the domain's `data` names."""
+
+    def open_(domain: assay.Domain, split: str, size: int) -> Tasks:
+        kind, _, name = domain.id.partition(".")
+        source = quickstart_tasks if kind == "quickstart" else tasks
+        rows: Tasks = source(name, size=size, split=split)
+        return rows
+
+    return open_
+
+
+@pytest.fixture
+def all_domains() -> dict[str, assay.Domain]:
+    """Domains by name."""
+    return DOMAINS
