@@ -34,8 +34,8 @@ class Reward(msgspec.Struct, frozen=True):
     """The reward.
 
     Attributes:
-        success: What pass rates count; None: the outcome at `top`.
-        top: Proved upper end of the outcome.
+        success: What pass rates count.
+        is_default_success: Nothing was written: `success` is the outcome at its proved upper end.
         gates: In order.
         outcome: Terms in order.
         process: Terms in order.
@@ -43,8 +43,8 @@ class Reward(msgspec.Struct, frozen=True):
         efficiency: Terms in order.
     """
 
-    success: Expr | None
-    top: float
+    success: Expr
+    is_default_success: bool
     gates: tuple[Gate, ...]
     outcome: tuple[Term, ...]
     process: tuple[Term, ...] = ()

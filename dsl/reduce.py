@@ -21,7 +21,6 @@ from assay.dsl.program import Program, Reward
 
 # Rows of one pass over columns: what fits the second-level cache with all temporaries.
 CHUNK = 16_384
-TOLERANCE = 1e-9
 
 Signals = Mapping[str, Mapping[str, SignalValue]]
 
@@ -168,8 +167,7 @@ def _payout_source(reward: Reward, emitter: Emitter) -> str:
     plain = [emitter.number(term.value) for term in (*reward.outcome, *reward.process)]
     when = emitter.emit(reward.when) if reward.when is not None else "True"
     guarded = [f"({emitter.number(term.value)} if w else 0.0)" for term in reward.efficiency]
-    outcome = " + ".join(plain[: len(reward.outcome)])
-    success = emitter.emit(reward.success) if reward.success is not None else f"({outcome}) >= {_top(reward)!r}"
+    success = emitter.emit(reward.success)
     lines += _loads(emitter, loaded)
     if guarded:
         lines.append(f"    w = {when}")
@@ -220,10 +218,6 @@ def _execute(source: str, name: str, emitter: Emitter) -> Callable[..., Any]:
     return function
 
 
-def _top(reward: Reward) -> float:
-    return reward.top - TOLERANCE
-
-
 def _owners(node: Expr, scope: Scope) -> tuple[str, ...]:
     owners: dict[str, None] = {}
     for part in walk(node):
@@ -236,7 +230,7 @@ def _owners(node: Expr, scope: Scope) -> tuple[str, ...]:
 
 def _reward_owners(reward: Reward, scope: Scope) -> tuple[str, ...]:
     nodes = [term.value for _, terms in reward.sections() for term in terms]
-    nodes += [node for node in (reward.when, reward.success) if node is not None]
+    nodes += [reward.success] if reward.when is None else [reward.when, reward.success]
     return tuple(dict.fromkeys(owner for node in nodes for owner in _owners(node, scope)))
 
 

@@ -1,8 +1,8 @@
 """From a checked expression to Python source, in two dialects with identical results.
 
 `scalar` works on one episode's plain values, `column` on numpy columns. Everything numeric is float64 in both: whole
-literals are written as floats, and a product or sum of two whole signals is taken as float, so that no result depends on
-Python's unbounded integers. `exp` and `log1p` use the C library in both, because numpy's own differ in the last bit.
+literals are written as floats, and a product or sum of two whole signals is taken as float, so that no result depends
+on Python's unbounded integers. `exp` and `log1p` use the C library in both, because numpy's own differ in the last bit.
 """
 
 from collections.abc import Callable, Mapping

@@ -118,7 +118,7 @@ class _Walker:
                 return iv.multiply(a, b), sg.product(a_signs, a, b_signs, b)
         if b.has_zero:
             hint = "guard it: `x/n if n > 0 else 0`"
-            return self.refuse(node.right, f"division by something that can be 0, got {b}", hint, a_signs, b_signs)
+            return self.refuse(node, f"division by something that can be 0, got {b}", hint, a_signs, b_signs)
         return iv.divide(a, b), sg.quotient(a_signs, a, b_signs, b)
 
     def compare(self, node: Compare, known: Known) -> Ranged:

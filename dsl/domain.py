@@ -1,0 +1,529 @@
+"""From a checked tree to a declared domain: names, calls, rows, templates and formulas, with findings for each.
+
+What this module accepts is well formed and well typed; whether the reward says what was meant is for `lint`.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from assay.core.error import AssayError, PluginError
+from assay.core.kind import Kind, parse_kind
+from assay.core.leaf import Parser, SourceLeaf, Verifier
+from assay.core.name import suggestion
+from assay.core.quantity import parse_count, parse_duration, parse_size
+from assay.core.registry import Registry
+from assay.core.signal import SignalSpec
+from assay.dsl.edition import EDITION, RESERVED_TERMS
+from assay.dsl.expr.check import check_expression
+from assay.dsl.expr.fault import place, place_syntax
+from assay.dsl.expr.function import Entry
+from assay.dsl.expr.node import Expr, Ref, Signal, Truth, number, walk
+from assay.dsl.expr.parse import parse_expression
+from assay.dsl.expr.scope import TRACE, Scope
+from assay.dsl.leaf import Bound, bind_call, call_arguments
+from assay.dsl.program import Allowance, BoxSpec, Control, EpisodeSpec, Example, GroupSpec, Rows, Use
+from assay.dsl.rows import check_row, plain_value, read_row, read_value, split_fields
+from assay.dsl.schema import Checked, read_number
+from assay.dsl.source.diagnostic import Finding, finding
+from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
+from assay.dsl.template import check_template
+
+# Rows of a local source that `check` reads; more is for preflight and first read.
+MAX_CHECKED_ROWS = 10_000
+
+
+class Formula(msgspec.Struct):
+    """One expression of the declaration.
+
+    Attributes:
+        scalar: Where it is written.
+        at: Its path, such as `reward.process.invalid`.
+        node: Parsed and well typed; None where it has a finding or uses something faulty.
+    """
+
+    scalar: Scalar
+    at: str
+    node: Expr | None = None
+
+
+class GateDeclaration(msgspec.Struct):
+    """One gate as written."""
+
+    name: str
+    index: int
+    condition: Formula
+    otherwise: Formula
+
+
+class Declared(msgspec.Struct):
+    """One domain as declared.
+
+    Attributes:
+        is_whole: Nothing is missing or faulty in shape; only then is silence proof of disuse.
+        is_reward_whole: The same of the reward alone; only then do its sections mean something.
+        verify: Bound calls by name; a faulty one is absent.
+        verify_scalars: Where each is written, faulty or not.
+        sections: `outcome`, `process`, `efficiency`, each with its formulas by term.
+        used: Names that something uses: fields, params, verifiers.
+    """
+
+    id: str
+    version: int
+    summary: str
+    scope: Scope
+    is_whole: bool
+    is_reward_whole: bool
+    tree: Mapping
+    fields: dict[str, Kind]
+    params: dict[str, float]
+    data: dict[str, Use | Rows]
+    system: str | None
+    prompt: str
+    answer: Bound | None
+    episode: EpisodeSpec
+    sandbox: BoxSpec | None
+    verify: dict[str, Bound]
+    verify_scalars: dict[str, Scalar]
+    success: Formula | None
+    gates: list[GateDeclaration]
+    sections: dict[str, dict[str, Formula]]
+    when: Formula | None
+    group: GroupSpec
+    allow: list[tuple[Allowance, Span]]
+    examples: list[Example]
+    controls: list[Control]
+    used: set[str]
+
+
+def read_domain(
+    checked: Checked, registry: Registry, functions: dict[str, Entry], base: Path
+) -> tuple[Declared, list[Finding]]:
+    """Read a domain declaration.
+
+    Args:
+        checked: Its tree after the shape check.
+        registry: What is installed.
+        functions: Functions of expressions.
+        base: Folder that relative paths of sources start from.
+    """
+    reader = _Reader(checked, registry, functions, base)
+    return reader.read(), reader.findings
+
+
+class _Reader:
+    def __init__(self, checked: Checked, registry: Registry, functions: dict[str, Entry], base: Path) -> None:
+        self.tree = checked.tree
+        self.shape_faults = checked.faulty
+        self.is_whole = not checked.findings
+        self.registry = registry
+        self.functions = functions
+        self.base = base
+        self.findings: list[Finding] = []
+        self.used: set[str] = set()
+
+    def read(self) -> Declared:
+        self.edition()
+        fields = {e.key.text: parse_kind(_text(e.value)) for e in self.entries("fields")}
+        params = {e.key.text: read_number(_text(e.value)) for e in self.entries("params")}
+        faulty = {path.split(".")[1] for path in self.shape_faults if path.count(".") == 1}
+        self.scope = Scope(fields, params, {}, {}, None, frozenset(faulty))
+        self.unique_names()
+        answer = self.answer()
+        episode = self.episode()
+        verify = self.verify()
+        signals = {name: cast(Verifier, bound.offer.value).signals for name, bound in verify.items()}
+        faulty |= {e.key.text for e in self.entries("verify")} - set(verify)
+        self.scope = Scope(fields, params, {**signals, "trace": _trace(episode)}, {}, None, frozenset(faulty))
+        success = self.formula("reward.success", "bool")
+        if success is not None:
+            node = success.node if success.node is not None else Truth(value=True)
+            names = self.scope.faulty | ({"success"} if success.node is None else set())
+            self.scope = msgspec.structs.replace(self.scope, success=node, faulty=frozenset(names))
+        else:
+            # Default: outcome at its upper end. What it stands for is known once the outcome's range is.
+            self.scope = msgspec.structs.replace(self.scope, success=Truth(value=True))
+        gates = self.gates()
+        sections = {name: self.section(name) for name in ("outcome", "process", "efficiency")}
+        when = self.formula("reward.efficiency.when", "bool")
+        return Declared(
+            id=_text_of(self.tree, "domain"),
+            version=int(_text_of(self.tree, "version") or 1),
+            summary=_text_of(self.tree, "summary"),
+            scope=self.scope,
+            is_whole=self.is_whole,
+            is_reward_whole=not any(path.split(".")[0] == "reward" for path in self.shape_faults),
+            tree=self.tree,
+            fields=fields,
+            params=params,
+            data=self.data(fields),
+            system=self.template("system"),
+            prompt=self.template("prompt") or "",
+            answer=answer,
+            episode=episode,
+            sandbox=self.sandbox(),
+            verify=verify,
+            verify_scalars={e.key.text: e.value for e in self.entries("verify") if isinstance(e.value, Scalar)},
+            success=success,
+            gates=gates,
+            sections=sections,
+            when=when,
+            group=self.group(),
+            allow=self.allow(),
+            examples=self.examples(),
+            controls=self.controls(fields),
+            used=self.used,
+        )
+
+    # Names
+
+    def edition(self) -> None:
+        node = self.tree.get("assay")
+        if isinstance(node, Scalar) and node.text.strip() != str(EDITION):
+            hint = f"write `assay: {EDITION}`"
+            self.say("YM005", node.span, f"unknown language edition, got {node.text.strip()}", hint, "assay")
+
+    def unique_names(self) -> None:
+        """One name means one thing in an expression."""
+        owners: dict[str, str] = {"trace": "the built-in `trace`", "success": "the built-in `success`"}
+        for section in ("fields", "params", "verify"):
+            for entry in self.entries(section):
+                name = entry.key.text
+                if name in owners:
+                    message = f"`{name}` is already the name of {owners[name]}"
+                    self.say("YM001", entry.key.span, message, "", f"{section}.{name}")
+                owners.setdefault(name, {"fields": "a field", "params": "a param", "verify": "a verification"}[section])
+
+    # Calls
+
+    def answer(self) -> Bound | None:
+        node = self.tree.get("answer")
+        if not isinstance(node, Scalar):
+            return None
+        bound, findings, mentioned = bind_call(node, "parser", self.registry, self.scope, "answer")
+        self.findings += findings
+        self.used |= mentioned
+        return bound if bound is not None and isinstance(bound.offer.value, Parser) else None
+
+    def verify(self) -> dict[str, Bound]:
+        calls: dict[str, Bound] = {}
+        for entry in self.entries("verify"):
+            if not isinstance(entry.value, Scalar):
+                continue
+            at = f"verify.{entry.key.text}"
+            bound, findings, mentioned = bind_call(entry.value, "verifier", self.registry, self.scope, at)
+            self.findings += findings
+            self.used |= mentioned
+            if bound is not None:
+                calls[entry.key.text] = bound
+        return calls
+
+    def data(self, fields: dict[str, Kind]) -> dict[str, Use | Rows]:
+        splits: dict[str, Use | Rows] = {}
+        for entry in self.entries("data"):
+            split, at = entry.key.text, f"data.{entry.key.text}"
+            wanted = split_fields(fields, split)
+            if isinstance(entry.value, Sequence):
+                splits[split] = self.rows(entry.value, wanted, at)
+            elif isinstance(entry.value, Scalar):
+                bound, findings, mentioned = bind_call(
+                    entry.value, "source", self.registry, self.scope, at, fields=False
+                )
+                self.findings += findings
+                self.used |= mentioned
+                if bound is not None:
+                    splits[split] = bound.use
+                    self.source_rows(bound, entry.value, wanted, split, at)
+        return splits
+
+    def rows(self, node: Sequence, fields: dict[str, Kind], at: str) -> Rows:
+        if not node.items:
+            self.say("DA001", node.span, "must hold at least one row, got an empty list", "", at)
+        rows = []
+        is_shape_faulty = any(path.split(".")[0] == "fields" for path in self.shape_faults)
+        for number_, item in enumerate(node.items):
+            values, findings = read_row(item, fields, number_, f"{at}.{number_}")
+            self.findings += [] if is_shape_faulty else findings
+            rows.append(values)
+        return Rows(tuple(rows))
+
+    def source_rows(self, bound: Bound, scalar: Scalar, fields: dict[str, Kind], split: str, at: str) -> None:
+        """Read the rows of a local source, as training would, and report the first that does not fit."""
+        leaf = cast(SourceLeaf, bound.offer.value)
+        if not leaf.is_local:
+            return
+        try:
+            source = open_source(leaf, bound.use, self.scope.params, self.base, split)
+            for index in range(min(len(source), MAX_CHECKED_ROWS)):
+                if (reason := check_row(source.read(index), fields)) is not None:
+                    self.say("DA001", scalar.span, f"row {index} of {scalar.text.strip()} {reason}", "", at)
+                    return
+        except (AssayError, OSError, UnicodeError, ValueError) as error:
+            self.say("DA001", scalar.span, f"{scalar.text.strip()}: {error}", "", at)
+
+    # Formulas
+
+    def formula(self, path: str, expects: Literal["bool", "number"]) -> Formula | None:
+        node = self.find(path)
+        return self.read_formula(node, path, expects) if isinstance(node, Scalar) else None
+
+    def read_formula(self, scalar: Scalar, at: str, expects: Literal["bool", "number"]) -> Formula:
+        formula = Formula(scalar, at)
+        node, syntax = parse_expression(scalar.text)
+        if node is None:
+            self.findings += [place_syntax(fault, scalar, at) for fault in syntax]
+            self.mention(scalar.text)
+            return formula
+        self.use(node)
+        typed, faults = check_expression(node, self.scope, self.functions, expects)
+        self.findings += [place(fault, scalar, at) for fault in faults]
+        formula.node = node if typed is not None else None
+        return formula
+
+    def use(self, node: Expr) -> None:
+        for part in walk(node):
+            if isinstance(part, Ref):
+                self.used.add(part.name)
+            elif isinstance(part, Signal):
+                self.used.add(part.owner)
+
+    def mention(self, text: str) -> None:
+        """Count every known name in an unreadable text as used: one cause, one finding."""
+        known = {e.key.text for section in ("fields", "params", "verify") for e in self.entries(section)}
+        self.used |= {name for name in known if name in text}
+
+    def gates(self) -> list[GateDeclaration]:
+        node = self.find("reward.gate")
+        gates = []
+        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
+            condition = item.get("if") if isinstance(item, Mapping) else None
+            otherwise = item.get("else") if isinstance(item, Mapping) else None
+            if not isinstance(condition, Scalar) or not isinstance(otherwise, Scalar):
+                continue
+            name = _text_of(cast(Mapping, item), "name") or str(index)
+            at = f"reward.gate.{name}"
+            formula = self.read_formula(condition, at, "bool")
+            gates.append(GateDeclaration(name, index, formula, self.payment(otherwise, at)))
+        for gate in gates:
+            if sum(other.name == gate.name for other in gates[: gate.index]) > 0:
+                self.say(
+                    "YM001", gate.condition.scalar.span, f"two gates have the name `{gate.name}`", "", "reward.gate"
+                )
+        return gates
+
+    def payment(self, scalar: Scalar, at: str) -> Formula:
+        """Read `else:`, a number or a param."""
+        text = scalar.text.strip()
+        try:
+            return Formula(scalar, at, number(read_number(text)))
+        except ValueError:
+            pass
+        if text in self.scope.params:
+            self.used.add(text)
+            return Formula(scalar, at, Ref(name=text))
+        if text.isidentifier() and text not in self.scope.faulty:
+            self.say("RX001", scalar.span, f"unknown param `{text}`", suggestion(text, self.scope.params), at)
+        elif not text.isidentifier():
+            self.say("YM003", scalar.span, f"`else` must be a number or the name of a param, got {text!r}", "", at)
+        return Formula(scalar, at)
+
+    def section(self, name: str) -> dict[str, Formula]:
+        terms = {}
+        node = self.find(f"reward.{name}")
+        if name == "outcome" and isinstance(node, Mapping) and not node.entries and self.is_whole:
+            self.say("YM003", node.span, "`reward.outcome` must hold at least one term", "", "reward.outcome")
+        for entry in self.entries(f"reward.{name}"):
+            term = entry.key.text
+            if name == "efficiency" and term == "when":
+                continue
+            if term in RESERVED_TERMS:
+                message = f"a term must not be named `{term}`, which is reserved"
+                self.say("YM003", entry.key.span, message, "", f"reward.{name}.{term}")
+            elif isinstance(entry.value, Scalar):
+                terms[term] = self.read_formula(entry.value, f"reward.{name}.{term}", "number")
+        return terms
+
+    # The rest
+
+    def template(self, key: str) -> str | None:
+        node = self.tree.get(key)
+        if not isinstance(node, Scalar):
+            return None
+        self.check_template(node, key)
+        return node.text
+
+    def check_template(self, node: Scalar, at: str) -> None:
+        faults, used = check_template(node.text, self.scope.fields)
+        self.used |= used
+        for fault in faults:
+            if fault.name in self.scope.faulty:
+                continue
+            hint = suggestion(fault.name, self.scope.fields) if fault.code == "RX001" else "write {{ for a brace"
+            self.findings.append(finding(fault.code, node.part(fault.start, fault.end), fault.message, hint, at))
+
+    def episode(self) -> EpisodeSpec:
+        node = self.tree.get("episode")
+        if not isinstance(node, Mapping):
+            return EpisodeSpec()
+        tools = node.get("tools")
+        names = []
+        for item in tools.items if isinstance(tools, Sequence) else ():
+            names.append(_text(item))
+            self.known("tool", item, "episode.tools")
+        turns, tokens = _text_of(node, "max_turns"), _text_of(node, "max_tokens")
+        return EpisodeSpec(tuple(names), parse_count(turns) if turns else None, parse_count(tokens) if tokens else None)
+
+    def known(self, kind: str, node: Node, at: str) -> None:
+        try:
+            self.registry.find(kind, _text(node))
+        except PluginError as error:
+            message = error.must if error.got is None else f"{error.must}, got {error.got}"
+            self.say(error.error_code, node.span, message, error.todo or "", at)
+
+    def sandbox(self) -> BoxSpec | None:
+        node = self.tree.get("sandbox")
+        if not isinstance(node, Mapping) or node.get("image") is None:
+            return None
+        cpu, memory, time = (_text_of(node, key) for key in ("cpu", "memory", "time"))
+        return BoxSpec(
+            image=_text_of(node, "image"),
+            net=cast(Literal["none", "full"], _text_of(node, "net") or "none"),
+            cpu=float(read_number(cpu)) if cpu else None,
+            memory_bytes=parse_size(memory) if memory else None,
+            time_s=parse_duration(time) if time else None,
+            history=cast(Literal["sever", "keep"], _text_of(node, "history") or "sever"),
+        )
+
+    def group(self) -> GroupSpec:
+        node = self.tree.get("group")
+        size = int(_text_of(node, "size") or 8) if isinstance(node, Mapping) else 8
+        least = _text_of(node, "min_scored") if isinstance(node, Mapping) else ""
+        min_scored = int(least) if least else min(size, max(2, -(-size // 2)))
+        if min_scored > size and isinstance(node, Mapping):
+            span = (node.get("min_scored") or node).span
+            self.say("YM003", span, f"`group.min_scored` must be at most `size` {size}, got {min_scored}", "", "group")
+        return GroupSpec(size, min_scored)
+
+    def allow(self) -> list[tuple[Allowance, Span]]:
+        entries = []
+        node = self.tree.get("allow")
+        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
+            if not isinstance(item, Mapping):
+                continue
+            code, at, because = (_text_of(item, key) for key in ("code", "at", "because"))
+            if not (code.startswith(("RW", "SB")) and len(code) == 5):
+                span = (item.get("code") or item).span
+                self.say("YM003", span, f"only RW and SB findings can be allowed, got {code}", "", f"allow.{index}")
+                continue
+            entries.append((Allowance(code, at, because), item.span))
+        return entries
+
+    def examples(self) -> list[Example]:
+        found = []
+        node = self.tree.get("examples")
+        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
+            if not isinstance(item, Mapping):
+                continue
+            given = {}
+            entries = item.get("given")
+            for entry in entries if isinstance(entries, Mapping) else ():
+                given[entry.key.text] = self.given(entry.key, entry.value, f"examples.{index}")
+            bound = self.bound(item, f"examples.{index}")
+            success = _text_of(item, "success")
+            if bound is not None:
+                name = _text_of(item, "name") or f"example {index}"
+                found.append(Example(name, given, *bound, {"true": True, "false": False}.get(success)))
+        return found
+
+    def given(self, key: Scalar, value: Node, at: str) -> Any:
+        owner, _, name = key.text.partition(".")
+        node = Signal(owner=owner, name=name) if name else Ref(name=owner)
+        kind = self.scope.kind(node) if owner not in self.scope.params else None
+        if kind is None:
+            if owner not in self.scope.faulty:
+                self.say("RX001", key.span, f"unknown name `{key.text}`", suggestion(key.text, self.scope.names()), at)
+            return plain_value(value)
+        read, reason = read_value(value, kind)
+        if reason is not None:
+            self.say("RX003", value.span, f"`{key.text}` {reason}", "", at)
+        return read
+
+    def bound(self, item: Mapping, at: str) -> tuple[str, float] | None:
+        node = item.get("reward")
+        if not isinstance(node, Scalar):
+            return None
+        bound = read_bound(node.text)
+        if bound is None:
+            self.say("YM003", node.span, f"must be a number or a comparison such as `> 1.5`, got {node.text!r}", "", at)
+        return bound
+
+    def controls(self, fields: dict[str, Kind]) -> list[Control]:
+        found = []
+        for entry in self.entries("controls"):
+            if not isinstance(entry.value, Mapping):
+                continue
+            at = f"controls.{entry.key.text}"
+            answer = entry.value.get("answer")
+            if isinstance(answer, Scalar):
+                self.check_template(answer, at)
+            bound = self.bound(entry.value, at)
+            if isinstance(answer, Scalar) and bound is not None:
+                found.append(Control(entry.key.text, answer.text, *bound))
+        return found
+
+    # Tools
+
+    def entries(self, path: str) -> Mapping | tuple[()]:
+        node = self.find(path)
+        return node if isinstance(node, Mapping) else ()
+
+    def find(self, path: str) -> Node | None:
+        node: Node | None = self.tree
+        for part in path.split("."):
+            node = node.get(part) if isinstance(node, Mapping) else None
+        return node
+
+    def say(self, code: str, span: Span, message: str, hint: str, at: str) -> None:
+        self.findings.append(finding(code, span, message, hint, at))
+
+
+def open_source(leaf: SourceLeaf, use: Use, params: dict[str, float], base: Path, split: str) -> Any:
+    """Return the source of one call; paths are relative to `base`."""
+    args, named = call_arguments(use, params)
+    supplied = {"base": base, "split": split}
+    named |= {p.name: supplied[p.name] for p in leaf.parameters if p.is_supplied}
+    return leaf.function(*args, **named)
+
+
+def read_bound(text: str) -> tuple[str, float] | None:
+    """Read a number or a comparison with one: `1.5`, `> 1.5`, `<= 0`."""
+    text = text.strip()
+    for sign in ("<=", ">=", "==", "<", ">"):
+        if text.startswith(sign):
+            text, found = text[len(sign) :].strip(), sign
+            break
+    else:
+        found = "=="
+    try:
+        return found, float(read_number(text))
+    except ValueError:
+        return None
+
+
+def _trace(episode: EpisodeSpec) -> dict[str, SignalSpec]:
+    """Return the trace with the upper ends that were written."""
+    trace = dict(TRACE)
+    for name, limit in (("turns", episode.max_turns), ("tokens", episode.max_tokens)):
+        if limit is not None:
+            trace[name] = msgspec.structs.replace(trace[name], kind=Kind("int", 0.0, float(limit)))
+    return trace
+
+
+def _text(node: Node) -> str:
+    return node.text.strip() if isinstance(node, Scalar) else ""
+
+
+def _text_of(node: Mapping, key: str) -> str:
+    child = node.get(key)
+    return _text(child) if child is not None else ""
