@@ -23,7 +23,7 @@ def main(channel_fd: int, lifeline_fd: int) -> int:
     if setup is None:
         return 0
     namespace.adopt_orphans()
-    entered = namespace.enter(net=setup.net)
+    entered = namespace.enter(net=setup.net) if setup.namespaces else ()
     alive_reader, alive_writer = os.pipe()
     worker = os.fork()
     if worker == 0:

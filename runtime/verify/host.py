@@ -20,10 +20,12 @@ import msgspec
 from assay.core.error import PluginError, WireError
 from assay.core.kind import misfit
 from assay.core.verdict import Cause, Measurement
-from assay.runtime.verify.message import Declared, FromWorker, Hello, Job, Limits, Mode, Reply
+from assay.runtime.verify.message import Declared, FromWorker, Hello, Job, Limits, Mode, Reply, Setup
 from assay.runtime.verify.process import WorkerProcess
 
 _MAX_FAILED_STARTS = 3
+# Times a job is run again, unblamed, after something outside killed its process.
+_MAX_LOST = 3
 # A forking or asynchronous worker keeps deadlines itself; the host steps in where it does not.
 _GRACE_S = {"worker": 0.0, "fork": 2.0, "async": 2.0}
 
@@ -76,6 +78,7 @@ class _Flight:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.num_tries = 0
+        self.num_lost = 0
         self.is_alone = False
         self.sent_at = 0.0
         self.deadline = 0.0
@@ -101,6 +104,7 @@ class VerifierHost:
         num_concurrent: Most calls at a time in an asynchronous process.
         limits: What each process may use.
         paths: Further folders that workers import from.
+        namespaces: Enter namespaces where the system lets; False for what they break.
         folder: Where scratch folders are made; None for the system's.
         clock: Seconds, never going back.
     """
@@ -112,6 +116,7 @@ class VerifierHost:
         num_concurrent: int = 16,
         limits: Limits | None = None,
         paths: Sequence[str] = (),
+        namespaces: bool = True,
         folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -120,6 +125,7 @@ class VerifierHost:
         self.limits = limits or Limits()
         self.declared: dict[str, Declared] = {}
         self._paths = tuple(paths)
+        self._namespaces = namespaces
         self._folder = folder
         self._clock = clock
         self._refs: dict[_Key, list[str]] = {}
@@ -297,7 +303,13 @@ class VerifierHost:
                 raise PluginError("a plugin must load in its worker", got=reason, at=slot.key.dist)
         flights = list(slot.flights.values())
         for flight in flights:
-            if len(flights) == 1:
+            if slot.process.is_lost and flight.num_lost < _MAX_LOST:
+                flight.num_tries -= 1
+                flight.num_lost += 1
+                self._queues[slot.key].appendleft(flight)
+            elif slot.process.is_lost:
+                self._fail(flight, "infra", reason)
+            elif len(flights) == 1:
                 self._retry(flight, reason)
             else:
                 # Nobody knows whose doing it was: each is tried again by itself.
@@ -406,14 +418,8 @@ class VerifierHost:
         return [slot for slot in self._slots.values() if slot.key == key]
 
     def _spawn(self, key: _Key) -> None:
-        process = WorkerProcess(
-            tuple(self._refs[key]),
-            key.mode,
-            net=key.net,
-            paths=self._paths,
-            limits=self.limits,
-            folder=self._folder,
-        )
+        setup = Setup(tuple(self._refs[key]), key.mode, key.net, self._paths, self.limits, self._namespaces)
+        process = WorkerProcess(setup, self._folder)
         slot = _Slot(process, key, self._clock(), len(self._refs[key]))
         self._slots[process.channel.fileno()] = slot
         self._epoll.register(process.channel.fileno(), select.EPOLLIN)

@@ -6,7 +6,7 @@ import msgspec
 
 from assay.core.error import PluginError
 from assay.runtime.verify import landlock
-from assay.runtime.verify.message import Limits
+from assay.runtime.verify.message import Limits, Setup
 from assay.runtime.verify.process import WorkerProcess
 
 # Protection, the words in force that give it (any of them), and what a verifier could do without it.
@@ -48,7 +48,7 @@ def lockdown_report() -> LockdownReport:
     Raises:
         PluginError: no worker can be started here at all.
     """
-    process = WorkerProcess((), "worker", net=False, paths=(), limits=Limits())
+    process = WorkerProcess(Setup((), "worker"))
     try:
         process.wait_hello(Limits().start_s)
         if process.hello is None:

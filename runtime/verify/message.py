@@ -51,17 +51,19 @@ class Setup(msgspec.Struct, frozen=True, array_like=True, tag="setup"):
         refs: `dist:version:module:attribute` of all it may be asked to run.
         mode: `worker` runs calls in the process, `fork` in a child each, `async` several at a time in one loop.
         net: Whether it keeps the network.
-        scratch: The one folder it may write to.
         paths: Further folders to import from.
         limits: What it may use.
+        namespaces: Whether it enters namespaces, where the system lets it.
+        scratch: The one folder it may write to.
     """
 
     refs: tuple[str, ...]
     mode: Mode
-    net: bool
-    scratch: str
-    paths: tuple[str, ...]
-    limits: Limits
+    net: bool = False
+    paths: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    namespaces: bool = True
+    scratch: str = ""
 
 
 class Declared(msgspec.Struct, frozen=True, array_like=True):

@@ -11,9 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import msgspec
+
 from assay.core.error import WireError
 from assay.runtime.verify.call import describe_exit
-from assay.runtime.verify.message import FromWorker, Hello, Inbox, Limits, Mode, Setup, ToWorker, pack
+from assay.runtime.verify.message import FromWorker, Hello, Inbox, Setup, ToWorker, pack
 
 _END_S = 5.0
 _STORY_BYTES = 4096
@@ -33,31 +35,20 @@ class WorkerProcess:
     """A guard and its worker.
 
     Args:
-        refs: What it loads.
-        mode: How it runs calls.
-        net: Whether it keeps the network.
-        paths: Further folders to import from.
-        limits: What it may use.
-        folder: Where its scratch folder is made; None for the system's.
+        setup: What it loads and how it runs; its scratch folder is made here.
+        folder: Where that folder is made; None for the system's.
 
     Attributes:
         hello: What it declared; None while it starts.
         is_ended: The channel is closed or broken; `end` says why.
+        is_lost: Something outside killed the guard, which runs no verifier's code.
         num_jobs: Calls it has replied to.
     """
 
-    def __init__(
-        self,
-        refs: tuple[str, ...],
-        mode: Mode,
-        *,
-        net: bool,
-        paths: tuple[str, ...],
-        limits: Limits,
-        folder: Path | None = None,
-    ) -> None:
+    def __init__(self, setup: Setup, folder: Path | None = None) -> None:
         self.hello: Hello | None = None
         self.is_ended = False
+        self.is_lost = False
         self.num_jobs = 0
         self.scratch = Path(tempfile.mkdtemp(prefix="assay-verify-", dir=folder))
         self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
@@ -97,7 +88,7 @@ class WorkerProcess:
             theirs.close()
             os.close(lifeline)
         self.channel.setblocking(False)
-        self.send(Setup(refs, mode, net, str(self.scratch), paths, limits))
+        self.send(msgspec.structs.replace(setup, scratch=str(self.scratch)))
 
     @property
     def pid(self) -> int:
@@ -165,6 +156,7 @@ class WorkerProcess:
         self.channel.close()
         try:
             status = self._guard.wait(_END_S)
+            self.is_lost = status < 0
         except subprocess.TimeoutExpired:
             # The kernel then kills the worker (its parent died) and with it its process namespace.
             self._guard.kill()

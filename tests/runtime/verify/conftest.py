@@ -45,7 +45,7 @@ class Bench:
         found: dict[int, Outcome] = {}
         until = time.monotonic() + within_s
         while len(found) < count and time.monotonic() < until:
-            found.update((outcome.job_id, outcome) for outcome in self.host.poll(0.5))
+            found.update((outcome.job_id, outcome) for outcome in self.host.poll(min(0.5, within_s)))
         return found
 
     def call(self, name: str, answer: str, timeout_s: float | None = None, **arguments: object) -> Outcome:

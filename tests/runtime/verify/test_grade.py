@@ -48,8 +48,8 @@ def program(verify: dict[str, Use], outcome: str, *gates: tuple[str, str], answe
         sandbox=None,
         verify={name: Verify(use, JUDGED, "auto", True) for name, use in verify.items()},
         reward=Reward(
-            None,
-            1.0,
+            expression(f"({outcome}) >= 1.0"),
+            False,
             tuple(Gate(f"g{n}", expression(text), expression(pay)) for n, (text, pay) in enumerate(gates)),
             (Term("solved", expression(outcome)),),
         ),

@@ -256,13 +256,25 @@ def test_job_for_a_leaf_that_was_not_started_is_refused(make_bench: MakeBench) -
         make_bench("length").submit("run", "x")
 
 
-def test_killed_worker_is_replaced_and_its_job_retried(make_bench: MakeBench) -> None:
-    bench = make_bench("flaky", "length")
+def test_process_killed_from_outside_costs_no_job_a_try(make_bench: MakeBench) -> None:
+    bench = make_bench("run")
     (guard,) = bench.host.pids
-    job_id = bench.submit("flaky", "0")
+    job_id = bench.submit("run", "import time\ntime.sleep(0.1)\nresult = 42")
     os.kill(guard, signal.SIGKILL)
-    assert job_id in bench.collect(1)
-    assert RIGHT == bench.call("length", "abc", wanted=3).measurement.signals
+    outcome = bench.collect(1)[job_id]
+    assert (True, 1) == (outcome.measurement.signals["right"], outcome.num_tries)
+
+
+def test_process_killed_from_outside_each_time_is_an_infrastructure_failure(make_bench: MakeBench) -> None:
+    bench = make_bench("run")
+    job_id = bench.submit("run", "import time\ntime.sleep(0.9)")
+    found: dict[int, Any] = {}
+    while not found:
+        for pid in bench.host.pids:
+            if bench.host.num_running:
+                os.kill(pid, signal.SIGKILL)
+        found = bench.collect(1, within_s=0.05)
+    assert "infra" == found[job_id].cause
 
 
 def test_parser_runs_where_it_can_be_killed(make_bench: MakeBench) -> None:
