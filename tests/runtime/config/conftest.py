@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from assay.core.registry import Registry
-from assay.dsl.source.diagnostic import Finding
 from assay.runtime import builtin
 from assay.runtime.config.composition import Composition, compose
 from assay.runtime.config.override import read_overrides
@@ -31,8 +30,3 @@ def composed(registry: Registry) -> Compose:
         return compose(overrides, registry)
 
     return run
-
-
-def brief(findings: tuple[Finding, ...]) -> list[tuple[str, str, int, int]]:
-    """Return code, path and columns of findings."""
-    return [(one.code, one.span.path, one.span.column, one.span.end_column) for one in findings]
