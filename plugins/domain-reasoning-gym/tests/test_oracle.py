@@ -272,3 +272,7 @@ def test_expected_answer_is_right_and_earns_the_reward(domain: Any, open_source:
 
         assert grade(domain, row, SOLVERS[domain.id](row["question"])), row
         assert grade(domain, row, row["expected"]), row
+
+
+def test_every_domain_has_a_solver(all_domains: Any) -> None:
+    assert set(all_domains) == set(SOLVERS)
