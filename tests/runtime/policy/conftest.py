@@ -1,0 +1,26 @@
+"""Policies small enough to make in a test."""
+
+from pathlib import Path
+
+import pytest
+
+from assay.runtime.policy.initialization import PolicySpec, initialize
+
+SPEC = PolicySpec(
+    words=("spell", "sort", "up", "down"),
+    characters="abcdefghijklmnopqrstuvwxyz0123456789",
+    hidden=32,
+    heads=4,
+    kv_heads=2,
+    ffn=48,
+    max_positions=64,
+    seed=3,
+)
+
+
+@pytest.fixture(scope="session")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a fresh policy."""
+    folder = tmp_path_factory.mktemp("policy")
+    initialize(folder, SPEC)
+    return folder
