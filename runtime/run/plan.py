@@ -132,6 +132,11 @@ class RunPlan(msgspec.Struct, frozen=True):
         """Return the stage of a name."""
         return next(stage for stage in self.stages if stage.name == name)
 
+    def stage_begins(self, name: str) -> int:
+        """Return the step before the first of a stage; those before it have known lengths."""
+        names = [stage.name for stage in self.stages]
+        return sum(stage.steps for stage in self.stages[: names.index(name)])
+
 
 def write_plan(folder: Path, plan: RunPlan) -> Path:
     """Write the plan into its run folder."""

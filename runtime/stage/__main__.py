@@ -12,6 +12,7 @@ from typing import Any
 from assay.core.array import Array
 from assay.core.error import AssayError
 from assay.core.registry import resolve
+from assay.runtime.run.environment import LAUNCHER_PID
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan, read_plan
 from assay.runtime.wire.client import Client
@@ -44,10 +45,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def die_with_parent() -> None:
     """Have the kernel end this process when its launcher ends; at once where that has happened already."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    launcher = os.environ.get(LAUNCHER_PID)
+    if launcher is not None:
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != int(launcher):
+            os._exit(1)
     # The launcher decides when a run ends; a terminal's Ctrl-C is the launcher's.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -196,10 +196,11 @@ class UpdateStage:
         return tuple(samples), [sample.advantage for sample in samples]
 
     def _rate(self, ready: BatchReady) -> float:
-        stage = self._plan.stage(ready.batch.stage)
+        # Evaluations may cut a stage into parts; its schedule goes on.
+        stage, begun = self._plan.stage(ready.batch.stage), self._plan.stage_begins(ready.batch.stage)
         return learning_rate(
-            ready.stage_step,
-            ready.num_stage_steps,
+            ready.batch.step - begun if stage.steps else ready.stage_step,
+            stage.steps,
             stage.lr,
             warmup=stage.warmup,
             decay=stage.decay,

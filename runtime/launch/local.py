@@ -1,0 +1,220 @@
+"""The local launcher: all processes on this machine, started at once, supervised until the run is over.
+
+A process that ends before the run does is started again: workers lose their leases, the trainer comes back from its
+checkpoint and the coordinator from the ledger. One lost rank restarts the whole rank group. Invariants: every process
+runs in its own session and ignores the terminal's Ctrl-C; threads of all engines and trainers together do not exceed
+the cores; when `run` returns no process of the run is alive.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from assay.core.error import AssayError
+from assay.runtime.launch.child import Child
+from assay.runtime.launch.orphan import adopt_orphans, end_descendants
+from assay.runtime.run.environment import environment, rank_environment
+from assay.runtime.run.folder import RunFolder
+from assay.runtime.run.plan import RunPlan
+from assay.runtime.wire.server import socket_address
+
+_MAX_FAILURES = 5
+_TICK_S = 0.5
+# After the coordinator has ended, workers have its Stop already.
+_FAREWELL_S = 20.0
+
+
+class RunFailed(AssayError):
+    """A process of the run cannot be kept alive, or the coordinator ended the run with a reason."""
+
+    code = "AS010"
+
+
+class LocalLauncher:
+    """Starts and supervises one run.
+
+    Args:
+        plan: Of the run; already written into the folder.
+        folder: Of the run.
+    """
+
+    def __init__(self, plan: RunPlan, folder: RunFolder) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._address = socket_address(folder.path)
+        self._children = _children(plan, folder)
+        self._pidfds: dict[int, Child] = {}
+        self._poller = select.poll()
+        self._is_draining = False
+        self.status: int | None = None
+
+    @property
+    def children(self) -> tuple[Child, ...]:
+        """All processes, the coordinator first."""
+        return tuple(self._children)
+
+    def run(self, tick: Callable[[], None] | None = None) -> int:
+        """Start everything and return the coordinator's exit status when the run is over.
+
+        Args:
+            tick: Called about twice a second.
+
+        Raises:
+            RunFailed: a process ended again and again right after its start.
+        """
+        adopt_orphans()
+        try:
+            self._renew_ranks()
+            for child in self._children:
+                self._start(child)
+            self._write_processes()
+            while self.status is None:
+                self._pass(_TICK_S)
+                if tick is not None:
+                    tick()
+            self._farewell()
+            return self.status
+        finally:
+            self.end()
+
+    def drain(self) -> None:
+        """Ask the coordinator to end the run in order."""
+        if not self._is_draining:
+            self._is_draining = True
+            self._children[0].signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """End every process at once; safe to call twice."""
+        for child in self._children:
+            child.signal_group(signal.SIGKILL)
+        for number, child in list(self._pidfds.items()):
+            if child.is_alive:
+                child.note_end()
+            self._forget(number)
+        end_descendants()
+        self._write_processes()
+
+    def _pass(self, timeout_s: float) -> None:
+        ended = [self._pidfds[number] for number, _ in self._poller.poll(timeout_s * 1000)]
+        for number in [number for number, child in self._pidfds.items() if child in ended]:
+            self._forget(number)
+        for child in ended:
+            self._on_end(child, child.note_end())
+        if ended:
+            self._write_processes()
+
+    def _on_end(self, child: Child, status: int) -> None:
+        if child.role == "coordinator":
+            # A status of its own is a decision; a signal or a crash is not.
+            if status >= 0:
+                self.status = status
+                return
+            self._is_draining = False
+        if child.num_failures >= _MAX_FAILURES:
+            raise RunFailed(
+                f"{child.name} must stay alive",
+                got=f"{child.num_failures} ends in a row, the last with {status}: {child.last_words()}",
+                at=child.log,
+            )
+        if child.role == "update" and self._plan.counts.update > 1:
+            self._restart_ranks(child)
+        else:
+            self._start(child)
+
+    def _restart_ranks(self, lost: Child) -> None:
+        ranks = [child for child in self._children if child.role == "update"]
+        for number, child in list(self._pidfds.items()):
+            if child in ranks:
+                child.signal_group(signal.SIGKILL)
+                child.note_end()
+                self._forget(number)
+        self._renew_ranks()
+        for child in ranks:
+            self._start(child)
+
+    def _renew_ranks(self) -> None:
+        """Give the rank group a fresh port: the former one may still be bound."""
+        ranks = [child for child in self._children if child.role == "update"]
+        if len(ranks) < 2:
+            return
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        for rank, child in enumerate(ranks):
+            child.environ |= rank_environment(rank, len(ranks), port)
+
+    def _start(self, child: Child) -> None:
+        number = child.start()
+        self._pidfds[number] = child
+        self._poller.register(number, select.POLLIN)
+
+    def _forget(self, number: int) -> None:
+        with contextlib.suppress(KeyError):
+            self._poller.unregister(number)
+        if self._pidfds.pop(number, None) is not None:
+            os.close(number)
+
+    def _farewell(self) -> None:
+        """Let workers finish what they are sending; they were told to stop."""
+        deadline = time.monotonic() + _FAREWELL_S
+        while self._pidfds and (left := deadline - time.monotonic()) > 0:
+            ready = self._poller.poll(left * 1000)
+            for number, _ in ready:
+                self._pidfds[number].note_end()
+                self._forget(number)
+
+    def _write_processes(self) -> None:
+        """Say who runs: role, name, pid, command, socket and every former life."""
+        processes: list[dict[str, Any]] = [
+            {
+                "role": child.role,
+                "name": child.name,
+                "pid": child.pid,
+                "argv": child.argv,
+                "socket": self._address,
+                "is_alive": child.is_alive,
+                "lives": child.history,
+            }
+            for child in self._children
+        ]
+        content = {"launcher": os.getpid(), "processes": processes}
+        draft = self._folder.processes.with_suffix(".draft")
+        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        draft.replace(self._folder.processes)
+
+
+def _children(plan: RunPlan, folder: RunFolder) -> list[Child]:
+    counts = plan.counts
+    names = [("coordinator", "coordinator")]
+    for role, count in (
+        ("update", counts.update),
+        ("rollout", counts.rollout),
+        ("source", counts.source),
+        ("verify", counts.verify),
+    ):
+        names += [(role, f"{role}-{index}") for index in range(count)]
+    environ = environment(counts.threads)
+    return [
+        Child(
+            role,
+            name,
+            [sys.executable, "-m", "assay.runtime.stage", role, name, str(folder.path)],
+            environ,
+            folder.logs / f"{name}.log",
+        )
+        for role, name in names
+    ]
+
+
+def read_processes(folder: Path) -> dict[str, Any]:
+    """Return `processes.json` of a run."""
+    content: dict[str, Any] = json.loads((folder / "processes.json").read_text(encoding="utf-8"))
+    return content

@@ -1,0 +1,105 @@
+"""From compiled domains and settings to the plan of a run: what is resolved once, in the parent, for all workers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.core.digest import digest
+from assay.core.error import ConfigError, DataError
+from assay.core.leaf import Verifier
+from assay.core.registry import Registry
+from assay.core.wire import Split
+from assay.dsl.compile import Compiled
+from assay.dsl.program import Program, Rows, Use
+from assay.runtime.run.plan import EntryPlan, SplitPlan
+from assay.runtime.stage.source import describe, open_source
+from assay.runtime.verify.grade import mode_of
+
+FACTORIES = ("engine", "trainer", "algorithm", "store")
+_SPLITS: tuple[Split, ...] = ("train", "eval", "demos")
+
+
+def build_entry(name: str, share: float, compiled: Compiled, registry: Registry, unlock: str = "") -> EntryPlan:
+    """Return one entry of the mix with everything its domain names resolved.
+
+    Args:
+        name: Of the entry.
+        share: Target share.
+        compiled: Its domain.
+        registry: What is installed.
+        unlock: The rule as written.
+
+    Raises:
+        SourceError: the domain has findings.
+        PluginError: a leaf cannot be found by a worker.
+        DataError: a source does not open, or has no rows.
+        ConfigError: the domain needs what this runtime does not have.
+    """
+    program = compiled.require()
+    _check_supported(name, program)
+    verifiers: dict[str, Verifier] = {
+        verify.use.leaf: registry.find("verifier", verify.use.leaf).value for verify in program.verify.values()
+    }
+    leaves = {leaf: registry.find("verifier", leaf).ref for leaf in verifiers}
+    if program.answer is not None:
+        leaves[program.answer.leaf] = registry.find("parser", program.answer.leaf).ref
+    uses = [verifiers[verify.use.leaf] for verify in program.verify.values()]
+    return EntryPlan(
+        name=name,
+        share=share,
+        program=program,
+        splits={split: _split(program, split, compiled.base, registry) for split in _SPLITS if split in program.data},
+        leaves=leaves,
+        modes={leaf: mode_of(verifier) for leaf, verifier in verifiers.items()},
+        tier=compiled.facts.tier if compiled.facts is not None else "auto",
+        verify_s=compiled.facts.cost_s if compiled.facts is not None else 0.01,
+        max_verify_s=30.0 + sum(verifier.timeout_s * (1 + verifier.on_error.retries) for verifier in uses),
+        unlock=unlock,
+    )
+
+
+def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) -> dict[str, str]:
+    """Return what makes engine, trainer, algorithm and store, as workers find it.
+
+    Raises:
+        PluginError: nobody offers one of the names.
+    """
+    return {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
+
+
+def _check_supported(name: str, program: Program) -> None:
+    if program.episode.tools or (program.episode.max_turns or 1) > 1:
+        raise ConfigError(
+            "a domain must have episodes of one turn without tools here",
+            got=f"tools {', '.join(program.episode.tools) or 'none'}, max_turns {program.episode.max_turns}",
+            at=f"mix.{name}",
+        )
+    if program.sandbox is not None:
+        raise ConfigError("a domain must need no sandbox here", got=program.sandbox.image, at=f"mix.{name}")
+
+
+def _split(program: Program, split: Split, base: Path, registry: Registry) -> SplitPlan:
+    data = program.data[split]
+    where = f"{program.identity} data.{split}"
+    if isinstance(data, Rows):
+        plan = SplitPlan(len(data.rows), digest([split, data]))
+    else:
+        ref = registry.find("source", data.leaf).ref
+        plan = SplitPlan(0, digest([split, data, _files(data, base)]), ref, str(base))
+        try:
+            plan = SplitPlan(len(open_source(program, split, plan)), plan.digest, ref, str(base))
+        except Exception as error:
+            raise DataError("a source must open", got=describe(error), at=where) from error
+    if plan.size < 1:
+        raise DataError("a source must have rows", got="none", at=where)
+    return plan
+
+
+def _files(use: Use, base: Path) -> list[tuple[str, int]]:
+    """Return name and size of local files that a call names, so that another file is another source."""
+    found = []
+    for argument in use.arguments:
+        text = getattr(argument.value, "value", None)
+        if isinstance(text, str) and text and (path := base / text).is_file():
+            found.append((text, path.stat().st_size))
+    return found

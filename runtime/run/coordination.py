@@ -1,0 +1,156 @@
+"""From the plan of a run to what its coordinator decides by: phases, credits, limits, policies."""
+
+from typing import Any
+
+from assay.core.error import ConfigError
+from assay.core.trajectory import WeightVersion
+from assay.core.wire import Weights
+from assay.runtime.coordinator.policy import has_spread
+from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, RunSpec, StageSpec, TierSpec
+from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
+from assay.runtime.run.rule import Admit as AdmitRule
+from assay.runtime.run.rule import Rule, is_only_steps, last_step
+
+UNTRAINED, BEFORE, AFTER = "untrained", "before", "after"
+"""Names of the three evaluations of every run: fresh weights, where reinforcement starts, the end."""
+
+# Demonstrations of one step come from every entry; what is asked ahead hides a source worker's latency.
+_PREFETCH, _CHUNK = 128, 64
+_MAX_ROLLOUT_S = 300.0
+
+
+def run_spec(plan: RunPlan) -> RunSpec:
+    """Return what the coordinator of a run needs.
+
+    Raises:
+        ConfigError: a rule or a limit that cannot be meant.
+    """
+    scheduler, launcher = plan.settings["scheduler"], plan.settings["launcher"]
+    tiers = sorted({entry.tier for entry in plan.entries})
+    return RunSpec(
+        plan_digest=plan.digest,
+        seed=plan.seed,
+        entries=tuple(_entry(entry) for entry in plan.entries),
+        phases=tuple(_phases(plan)),
+        tiers={tier: TierSpec(inflight=scheduler["max_inflight"]) for tier in tiers},
+        start=None if plan.stages else Weights(WeightVersion(0, 0), plan.policy),
+        heartbeat_s=launcher["heartbeat_s"],
+        prefetch=_PREFETCH,
+        task_chunk=_CHUNK,
+        watchdog_s=launcher["stall_s"],
+        balance=plan.balance,
+        admit=_admit(plan.admit),
+        should_shuffle_rewards=plan.settings["algorithm"]["shuffle_rewards"],
+    )
+
+
+def stage_plans(stages: list[dict[str, Any]], trainer: dict[str, Any]) -> tuple[StagePlan, ...]:
+    """Return stages with what they leave out taken from the trainer's settings.
+
+    Args:
+        stages: Keys as in a curriculum file, with their names under `name`.
+        trainer: Settings of the group `trainer`.
+
+    Raises:
+        ConfigError: a stage that has no step of its own, or a fall of the rate in a stage without a known end.
+    """
+    plans: list[StagePlan] = []
+    begun = 0
+    for stage in stages:
+        until = str(stage["until"])
+        end = last_step(until)
+        steps = 0 if end is None else end - begun
+        if end is not None and steps < 1:
+            raise ConfigError(f"stage `{stage['name']}` must have a step", got=f"until {until} after step {begun}")
+        decay = float(stage.get("decay", 0.0))
+        if decay and not steps:
+            raise ConfigError(f"stage `{stage['name']}` must have a known end for its decay", got=f"until {until}")
+        begun += steps
+        plans.append(
+            StagePlan(
+                name=stage["name"],
+                kind=stage.get("kind", "rl"),
+                steps=steps,
+                batch=stage.get("batch", trainer["batch"]),
+                lr=float(stage.get("lr", trainer["lr"])),
+                warmup=stage.get("warmup", 0),
+                decay=decay,
+                share=stage.get("share", {}),
+                until="" if steps and is_only_steps(until) else until,
+                should_reset_optimizer=stage.get("reset_optimizer", True),
+            )
+        )
+    return tuple(plans)
+
+
+def _phases(plan: RunPlan) -> list[StageSpec | EvaluationSpec]:
+    every = plan.settings["eval"]["every"]
+    sizes = {entry.name: _held_out(entry, plan.settings["eval"]["tasks"]) for entry in plan.entries}
+    phases: list[StageSpec | EvaluationSpec] = []
+    has_begun_rl = False
+    for number, stage in enumerate(plan.stages):
+        if stage.kind == "rl" and not has_begun_rl:
+            has_begun_rl = True
+            phases.append(EvaluationSpec(BEFORE, sizes))
+        elif number == 0:
+            phases.append(EvaluationSpec(UNTRAINED, sizes))
+        begun = sum(earlier.steps for earlier in plan.stages[:number])
+        for part, steps in enumerate(_parts(stage, every)):
+            if part:
+                phases.append(EvaluationSpec(f"{stage.name}-{begun + part * every}", sizes))
+            phases.append(_stage(plan, stage, steps, is_first=part == 0))
+    phases.append(EvaluationSpec(AFTER, sizes))
+    return phases
+
+
+def _parts(stage: StagePlan, every: int) -> list[int]:
+    """Return the lengths a stage is cut into by evaluations; 0 where only a rule knows its length."""
+    if every < 1 or not stage.steps:
+        return [stage.steps]
+    whole, rest = divmod(stage.steps, every)
+    return [every] * whole + [rest] * (rest > 0)
+
+
+def _stage(plan: RunPlan, stage: StagePlan, steps: int, is_first: bool) -> StageSpec:
+    scheduler = plan.settings["scheduler"]
+    return StageSpec(
+        name=stage.name,
+        kind=stage.kind,
+        batch=stage.batch,
+        steps=steps,
+        until=Rule(stage.until) if stage.until and stage.until != "forever" else None,
+        share=stage.share,
+        max_staleness=scheduler["max_staleness"],
+        # Nobody rolls out while demonstrations are imitated.
+        publish_every=1 if stage.kind == "rl" else 0,
+        checkpoint_every=plan.settings["trainer"]["checkpoint_every"],
+        should_reset_optimizer=stage.should_reset_optimizer and is_first,
+    )
+
+
+def _entry(entry: EntryPlan) -> EntrySpec:
+    group = entry.program.group
+    return EntrySpec(
+        name=entry.name,
+        share=entry.share,
+        group_size=group.size,
+        min_scored=group.min_scored,
+        sizes={split: plan.size for split, plan in entry.splits.items()},
+        sources={split: plan.digest for split, plan in entry.splits.items()},
+        tier=entry.tier,
+        verify_s=entry.verify_s,
+        max_rollout_s=_MAX_ROLLOUT_S,
+        max_verify_s=entry.max_verify_s,
+        unlock=Rule(entry.unlock) if entry.unlock else None,
+    )
+
+
+def _held_out(entry: EntryPlan, wanted: int) -> int:
+    split = entry.splits.get("eval")
+    return 0 if split is None else min(wanted, split.size)
+
+
+def _admit(text: str) -> Admit:
+    if not text:
+        return lambda rewards: True
+    return has_spread if text == "spread(reward) > 0" else AdmitRule(text)
