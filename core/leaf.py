@@ -135,9 +135,11 @@ class Verifier(Leaf):
         timeout_s: float,
         on_error: OnError,
         on_timeout: Signals | None,
+        price_usd: float | None,
     ) -> None:
         super().__init__(name, version, function)
         self.tier = tier
+        self.price_usd = price_usd
         self.cost_s = cost_s
         self.is_deterministic = is_deterministic
         self.needs = needs
@@ -269,6 +271,7 @@ def verifier(
     timeout: str = "10s",
     on_error: str = "unscored",
     on_timeout: Signals | Literal["unscored"] = "unscored",
+    price: str | None = None,
 ) -> Callable[[Callable[..., Signals | Awaitable[Signals]]], Verifier]:
     """Declare a verifier.
 
@@ -283,6 +286,7 @@ def verifier(
         timeout: After which its process is killed.
         on_error: `[retry(n) then] unscored | fail`.
         on_timeout: `unscored`, or the signals that a timeout earns which the policy caused.
+        price: First guess of what one call is charged, such as `0.01 USD`; measured prices replace it.
 
     Raises:
         PluginError: a declaration cannot be meant.
@@ -312,6 +316,7 @@ def verifier(
             timeout_s=_duration("timeout", timeout, function),
             on_error=_parse_on_error(on_error, function),
             on_timeout=None if isinstance(on_timeout, str) else on_timeout,
+            price_usd=_price(price, function),
         )
 
     return decorate
@@ -416,6 +421,15 @@ def _duration(what: str, text: str, function: Callable[..., Any]) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise PluginError(f"{what} {error}", at=_where(function)) from None
+
+
+def _price(text: str | None, function: Callable[..., Any]) -> float | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*USD\s*", text)
+    if match is None:
+        raise PluginError("price must be an amount such as `0.01 USD`", got=repr(text), at=_where(function))
+    return float(match[1])
 
 
 def _where(function: Callable[..., Any]) -> str:

@@ -143,8 +143,6 @@ DOMAIN = Shape(
     },
 )
 
-_SHARES = Shape("map", item=Shape("number", lo=0))
-
 CURRICULUM = Shape(
     "keys",
     doc="A curriculum: which domains train together, in what shares and stages.",
@@ -160,7 +158,7 @@ CURRICULUM = Shape(
                 "keys",
                 keys={
                     "domain": Shape("text", required=True, doc="Id of a domain, or `<distribution>/<id>`."),
-                    "share": Shape("number", lo=0, doc="Weight; normalised over the mix. Default 1."),
+                    "share": Shape("number", doc="Weight, at least 0; normalised over the mix. Default 1."),
                     "unlock": Shape("expr", "bool", doc="Closed until true."),
                     "sampler": Shape("call", "sampler", doc="Overrides the curriculum's sampler."),
                 },
@@ -185,7 +183,9 @@ CURRICULUM = Shape(
                 keys={
                     "kind": Shape("choice", choices=("rl", "sft"), doc="`sft` imitates `data.demos`; default rl."),
                     "until": Shape("expr", "bool", required=True, doc="Ends the stage; `forever` never does."),
-                    "share": Shape("map", item=Shape("number", lo=0), doc="Shares during this stage."),
+                    "share": Shape(
+                        "map", item=Shape("number"), doc="Shares that replace those of the mix during this stage."
+                    ),
                     "batch": Shape("int", lo=1, doc="Groups of one step; demonstrations of one step for sft."),
                     "lr": Shape("number", lo=0, doc="Peak learning rate; default the trainer's."),
                     "warmup": Shape("int", lo=0, doc="Steps of linear rise."),

@@ -10,7 +10,7 @@ from assay.dsl.domain import Declared
 from assay.dsl.expr.interval import Interval, format_number
 from assay.dsl.expr.node import Signal, walk
 from assay.dsl.expr.scope import NOT_DETERMINISTIC, key
-from assay.dsl.lint.grading import live_verifiers, required_capabilities
+from assay.dsl.lint.grading import live_verifiers, required_capabilities, unpinned_judges
 
 _TIERS = ("auto", "judge", "human")
 
@@ -33,6 +33,8 @@ class DomainFacts(msgspec.Struct, frozen=True):
         deterministic: Whether equal episodes get equal rewards.
         cost_s: Expected seconds of verification, all gates open.
         needs: Capabilities of a sandbox.
+        price_usd: Expected charge of judges, all gates open; None where one states no price.
+        unpinned_judges: Floating model names.
     """
 
     id: str
@@ -49,6 +51,8 @@ class DomainFacts(msgspec.Struct, frozen=True):
     deterministic: bool
     cost_s: float
     needs: tuple[str, ...]
+    price_usd: float | None
+    unpinned_judges: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts with unbounded ends as None."""
@@ -108,7 +112,14 @@ def domain_facts(declared: Declared, analysis: Analysis, dist: str, digest: str)
         deterministic=not reads_clock and all(verifier.is_deterministic for verifier in live.values()),
         cost_s=math.fsum(verifier.cost_s for verifier in live.values()),
         needs=tuple(sorted(needs)),
+        price_usd=_price([verifier.price_usd for verifier in live.values() if verifier.tier == "judge"]),
+        unpinned_judges=tuple(model for _, model in unpinned_judges(declared)),
     )
+
+
+def _price(prices: list[float | None]) -> float | None:
+    known = [price for price in prices if price is not None]
+    return math.fsum(known) if len(known) == len(prices) else None
 
 
 def _ends(interval: Interval) -> list[float | None]:

@@ -201,6 +201,16 @@ def _mean(args: Sequence[Ranged]) -> Ranged:
     return Interval(ranged.lo, ranged.hi), sg.join(*(arg[1] for arg in args))
 
 
+def _spread(args: Sequence[Ranged]) -> Ranged:
+    ranged = args[0][0]
+    return Interval(0.0, ranged.hi - ranged.lo, ranged.is_int), sg.unknown(args[0][1])
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return the distance between the largest and the smallest value; 0 of none."""
+    return max(values) - min(values) if values else 0.0
+
+
 def _column_min(*args: Any) -> Any:
     import numpy
 
@@ -289,6 +299,7 @@ _TABLE = (
     Entry("count", ("xs",), (BOOLS,), _count, sum, unit="none", gives=Kind("int")),
     Entry("any", ("xs",), (BOOLS,), _any, any, unit="none", gives=Kind("bool")),
     Entry("all", ("xs",), (BOOLS,), _any, all, unit="none", gives=Kind("bool")),
+    Entry("spread", ("xs",), (NUMBERS,), _spread, spread),
     Entry("mean", ("xs", "default"), (NUMBERS, NUMBER), _mean, mean, gives=Kind("float")),
 )
 BUILTIN = {entry.name: entry for entry in _TABLE}

@@ -60,6 +60,16 @@ def required_capabilities(declared: Declared) -> dict[str, frozenset[str]]:
     return needs
 
 
+def unpinned_judges(declared: Declared) -> Iterator[tuple[str, str]]:
+    """Yield the live judges, by name under `verify:`, whose model name says not which weights, with that name."""
+    for name, verifier in live_verifiers(declared).items():
+        for argument in declared.verify[name].use.arguments if verifier.tier == "judge" else ():
+            if argument.name == "model" and isinstance(argument.value, Text):
+                model = argument.value.value
+                if _PINNED.search(model) is None:
+                    yield name, model
+
+
 def _parsed_answers(declared: Declared, analysis: Analysis) -> Iterator[Finding]:
     """A verifier that takes the parsed answer may run only behind a gate on `trace.parsed`."""
     if declared.answer is None:
@@ -126,17 +136,10 @@ def _forgeable(declared: Declared) -> Iterator[Finding]:
 
 def _judges(declared: Declared) -> Iterator[Finding]:
     """An unpinned judge: a warning here, an error where determinism is required."""
-    for name, verifier in live_verifiers(declared).items():
-        if verifier.tier != "judge":
-            continue
-        bound = declared.verify[name]
-        texts = [a.value.value for a in bound.use.arguments if isinstance(a.value, Text) and a.name == "model"]
-        for model in texts:
-            if _PINNED.search(model) is None:
-                message = f"the judge of `{name}` must be pinned, got the floating name {model!r}"
-                hint = "name a revision: model@revision"
-                span = declared.verify_scalars[name].span
-                yield _warning(finding("DT001", span, message, hint, f"verify.{name}"))
+    for name, model in unpinned_judges(declared):
+        message = f"the judge of `{name}` must be pinned, got the floating name {model!r}"
+        span = declared.verify_scalars[name].span
+        yield _warning(finding("DT001", span, message, "name a revision: model@revision", f"verify.{name}"))
 
 
 def _warning(found: Finding) -> Finding:

@@ -1,0 +1,430 @@
+"""Curricula: from a checked tree to the mix, its stages, rules and budgets, with CU001, CT001 and DT001.
+
+Rules are expressions over `step` and the recent means of entries; what they do over time is the runtime's business.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from assay.core.digest import digest
+from assay.core.error import PluginError
+from assay.core.kind import Kind
+from assay.core.name import suggestion
+from assay.core.registry import Registry
+from assay.core.signal import SignalSpec
+from assay.dsl.compile import Compiled
+from assay.dsl.edition import CURRICULUM, EDITION
+from assay.dsl.expr.check import check_expression
+from assay.dsl.expr.fault import place, place_syntax
+from assay.dsl.expr.function import BUILTIN
+from assay.dsl.expr.infer import infer
+from assay.dsl.expr.node import Expr, strip
+from assay.dsl.expr.parse import parse_expression
+from assay.dsl.expr.scope import Scope
+from assay.dsl.index import DomainIndex, Found, read_domain_file
+from assay.dsl.leaf import bind_call
+from assay.dsl.lint.budget import check_budgets
+from assay.dsl.program import Program, Use
+from assay.dsl.rows import plain_value
+from assay.dsl.schema import check_shape, read_number
+from assay.dsl.source.diagnostic import Finding, finding, sort_findings
+from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
+
+Edit = Callable[[str, Found], tuple[Found, list[Finding]]]
+
+
+class MixEntry(msgspec.Struct, frozen=True):
+    """One entry of the mix; `share` is normalised, `unlock` None is open from the start."""
+
+    domain: str
+    share: float
+    unlock: Expr | None = None
+    sampler: Use | None = None
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """One stage; `until` None never ends, `lr` and `batch` None are the trainer's."""
+
+    name: str
+    kind: Literal["rl", "sft"]
+    until: Expr | None
+    share: dict[str, float]
+    batch: int | None = None
+    lr: float | None = None
+    warmup: int = 0
+    decay: float = 0.0
+    reset_optimizer: bool = True
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """One line of `require:`, such as `judge_cost <= 0.02 USD`."""
+
+    name: str
+    sign: str
+    value: float
+    words: tuple[str, ...] = ()
+
+
+class Curriculum(msgspec.Struct, frozen=True, dict=True):
+    """A compiled curriculum.
+
+    Attributes:
+        mix: Entries by name, in order; shares sum to 1.
+        balance: What a share is a share of.
+        sampler: Of all entries without their own; None walks through every task.
+        levels: Difficulty attributes per entry.
+        admit: Groups for which it is false are refilled; None admits all.
+        advantage: Scope of normalisation.
+        stages: In order; at least one.
+        require: Budgets.
+    """
+
+    edition: int
+    name: str
+    mix: dict[str, MixEntry]
+    balance: Literal["episodes", "trained_tokens", "compute_s"]
+    sampler: Use | None
+    levels: dict[str, dict[str, Any]]
+    admit: Expr | None
+    advantage: Literal["per_group", "per_domain"]
+    stages: tuple[Stage, ...]
+    require: tuple[Budget, ...] = ()
+    summary: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Content digest; the domains have their own."""
+        return digest(msgspec.structs.replace(self, summary=""))
+
+
+class CompiledCurriculum(msgspec.Struct, frozen=True):
+    """A curriculum and its domains compiled.
+
+    Attributes:
+        findings: Of the curriculum and of every domain in it.
+        curriculum: None where a finding is an error.
+        domains: By entry; also those with errors.
+    """
+
+    findings: tuple[Finding, ...]
+    curriculum: Curriculum | None
+    domains: dict[str, Compiled]
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        """Programs by entry."""
+        return {name: domain.require() for name, domain in self.domains.items()}
+
+
+def compile_curriculum(
+    tree: Mapping,
+    registry: Registry,
+    base: Path,
+    *,
+    edit: Edit | None = None,
+    batch: int | None = None,
+    findings: tuple[Finding, ...] = (),
+) -> CompiledCurriculum:
+    """Compile a curriculum with the domains it mixes.
+
+    Args:
+        tree: Of the file, overrides applied.
+        registry: What is installed.
+        base: Folder that relative paths of domain files start from.
+        edit: Applies overrides to the domain of an entry.
+        batch: Groups of one step where a stage states none.
+        findings: What reading the tree has found already.
+    """
+    compiler = _Compiler(tree, registry, base, edit, batch)
+    curriculum, domains = compiler.run()
+    found = sort_findings([*findings, *compiler.findings])
+    is_good = not any(item.severity == "error" for item in found)
+    return CompiledCurriculum(tuple(found), curriculum if is_good else None, domains)
+
+
+class _Compiler:
+    def __init__(self, tree: Mapping, registry: Registry, base: Path, edit: Edit | None, batch: int | None) -> None:
+        checked = check_shape(tree, CURRICULUM)
+        self.tree, self.faulty = checked.tree, checked.faulty
+        self.findings = list(checked.findings)
+        self.registry, self.base, self.edit, self.batch = registry, base, edit, batch
+        self.index = DomainIndex(registry)
+        self.domains: dict[str, Compiled] = {}
+        self.entries: dict[str, Mapping] = {}
+
+    def run(self) -> tuple[Curriculum, dict[str, Compiled]]:
+        node = self.tree.get("assay")
+        if isinstance(node, Scalar) and node.text.strip() != str(EDITION):
+            self.say(
+                "YM005", node.span, f"unknown language edition, got {node.text.strip()}", f"write `assay: {EDITION}`"
+            )
+        mix = self.tree.get("mix")
+        for entry in mix if isinstance(mix, Mapping) else ():
+            if isinstance(entry.value, Mapping):
+                self.entries[entry.key.text] = entry.value
+                self.domain(entry.key.text, entry.value)
+        scope = Scope({"step": Kind("int", 0.0)}, {}, self.signals(), {}, None, self.unknown_entries())
+        group_fields = {"reward": Kind("list", item=Kind("float")), "success": Kind("list", item=Kind("bool"))}
+        group_scope = msgspec.structs.replace(scope, fields={**scope.fields, **group_fields})
+        shares = self.shares(
+            self.entries, {n: e.get("share") for n, e in self.entries.items()}, _span(self.tree, "mix")
+        )
+        stages = self.stages(scope, shares)
+        sampler = self.sampler(self.tree.get("sampler"), "sampler")
+        curriculum = Curriculum(
+            edition=EDITION,
+            name=_text(self.tree, "curriculum"),
+            mix={name: self.entry(name, entry, shares, scope) for name, entry in self.entries.items()},
+            balance=cast(Any, _text(self.tree, "balance") or "episodes"),
+            sampler=sampler,
+            levels=self.levels(),
+            admit=self.rule(self.tree.get("admit"), group_scope, "admit", never="no group would ever be trained"),
+            advantage=cast(Any, _text(self.tree, "advantage") or "per_group"),
+            stages=stages,
+            require=self.require(),
+            summary=_text(self.tree, "summary"),
+        )
+        self.findings += check_budgets(
+            [(b.name, b.sign, b.value, b.words) for b in curriculum.require],
+            {name: (shares.get(name, 0.0), domain) for name, domain in self.domains.items()},
+            {budget.name: _span(self.tree.get("require"), budget.name) for budget in curriculum.require},
+        )
+        return curriculum, self.domains
+
+    def domain(self, name: str, entry: Mapping) -> None:
+        node = entry.get("domain")
+        if not isinstance(node, Scalar):
+            return
+        try:
+            found = self.find(node.text.strip())
+        except PluginError as error:
+            message = error.must if error.got is None else f"{error.must}, got {error.got}"
+            self.say("CU001", node.span, message, error.todo or "")
+            return
+        except OSError as error:
+            self.say("CU001", node.span, f"a domain file must be readable: {error.strerror or error}")
+            return
+        if self.edit is not None:
+            found, findings = self.edit(name, found)
+            self.findings += findings
+        compiled = found.compile(self.registry)
+        self.domains[name] = compiled
+        self.findings += compiled.findings
+
+    def find(self, name: str) -> Found:
+        if name.endswith((".yaml", ".yml")):
+            path = self.base / name
+            return read_domain_file(path, str(path))
+        return self.index.find(name)
+
+    def signals(self) -> dict[str, dict[str, SignalSpec]]:
+        """Return what rules may ask of an entry: pass rate, reward and the mean of each term."""
+        signals = {}
+        for name, domain in self.domains.items():
+            if domain.program is None or domain.facts is None:
+                continue
+            reward = domain.facts.reward
+            specs = {
+                "pass_rate": SignalSpec("pass_rate", Kind("float", 0.0, 1.0), None, "up"),
+                "reward": SignalSpec("reward", Kind("float", reward.lo, reward.hi), None, "up"),
+            }
+            for _, terms in domain.program.reward.sections():
+                for term in terms:
+                    specs.setdefault(term.name, SignalSpec(term.name, Kind("float")))
+            signals[name] = specs
+        return signals
+
+    def unknown_entries(self) -> frozenset[str]:
+        known = {name for name, domain in self.domains.items() if domain.program is not None}
+        return frozenset(set(self.entries) - known)
+
+    def entry(self, name: str, entry: Mapping, shares: dict[str, float], scope: Scope) -> MixEntry:
+        unlock = self.rule(entry.get("unlock"), scope, f"mix.{name}.unlock", never="the entry would never be played")
+        sampler = self.sampler(entry.get("sampler"), f"mix.{name}.sampler")
+        return MixEntry(_text(entry, "domain"), shares.get(name, 0.0), unlock, sampler)
+
+    def shares(self, names: Any, nodes: dict[str, Node | None], span: Span) -> dict[str, float]:
+        """Return normalised shares; an entry without one has weight 1."""
+        weights: dict[str, float] = {}
+        for name, node in nodes.items():
+            weight = float(read_number(node.text)) if isinstance(node, Scalar) else 1.0
+            if weight < 0 and node is not None:
+                self.say("CU001", node.span, f"a share must be at least 0, got {weight:g}")
+            weights[name] = max(weight, 0.0)
+        total = math.fsum(weights.values())
+        if names and total == 0:
+            self.say("CU001", span, "shares must not all be 0", "give at least one entry a share")
+            return dict.fromkeys(weights, 0.0)
+        return {name: weight / total for name, weight in weights.items()}
+
+    def stages(self, scope: Scope, mix: dict[str, float]) -> tuple[Stage, ...]:
+        node = self.tree.get("stages")
+        if not isinstance(node, Mapping):
+            return (Stage("all", "rl", None, mix),)
+        stages: list[Stage] = []
+        for item in node:
+            if not isinstance(item.value, Mapping):
+                continue
+            name, body = item.key.text, item.value
+            if stages and stages[-1].until is None and f"stages.{stages[-1].name}.until" not in self.faulty:
+                self.say("CU001", item.key.span, f"stage `{name}` can never begin: `{stages[-1].name}` lasts forever")
+            stages.append(self.stage(name, body, scope, mix))
+            self.group_per_batch(item.key.span, stages[-1])
+        if not stages:
+            self.say("CU001", node.span, "a curriculum with `stages` must have at least one")
+        return tuple(stages)
+
+    def stage(self, name: str, body: Mapping, scope: Scope, mix: dict[str, float]) -> Stage:
+        at = f"stages.{name}"
+        share = body.get("share")
+        shares = mix
+        if isinstance(share, Mapping):
+            for entry in share:
+                if entry.key.text not in self.entries:
+                    hint = suggestion(entry.key.text, self.entries)
+                    self.say("CU001", entry.key.span, f"unknown entry `{entry.key.text}`", hint)
+            shares = self.shares(share.entries, {e.key.text: e.value for e in share}, share.span)
+        until = body.get("until")
+        rule = None
+        if isinstance(until, Scalar) and until.text.strip() != "forever":
+            rule = self.rule(until, scope, f"{at}.until", never="write `forever` where that is meant")
+        decay = _number(body, "decay", 0.0)
+        if decay > 1:
+            self.say("YM003", cast(Node, body.get("decay")).span, f"`decay` must lie in [0, 1], got {decay:g}")
+        kind: Literal["rl", "sft"] = "sft" if _text(body, "kind") == "sft" else "rl"
+        if kind == "sft":
+            self.demonstrations(body, shares)
+        return Stage(
+            name=name,
+            kind=kind,
+            until=rule,
+            share=shares,
+            batch=int(_number(body, "batch", 0)) or None,
+            lr=_number(body, "lr", 0.0) or None,
+            warmup=int(_number(body, "warmup", 0)),
+            decay=decay,
+            reset_optimizer=_text(body, "reset_optimizer") != "false",
+        )
+
+    def demonstrations(self, body: Mapping, shares: dict[str, float]) -> None:
+        for name, domain in self.domains.items():
+            if shares.get(name) and domain.program is not None and "demos" not in domain.program.data:
+                span = cast(Node, body.get("kind")).span
+                message = f"an sft stage needs `data.demos` of every domain in it, `{name}` has none"
+                self.say("CU001", span, message, f"leave `{name}` out with `share`")
+
+    def group_per_batch(self, span: Span, stage: Stage) -> None:
+        batch = stage.batch or self.batch
+        if batch is None:
+            return
+        below = [name for name, share in stage.share.items() if 0 < share * batch < 1 - 1e-9]
+        if below:
+            least = math.ceil(1 / min(stage.share[name] for name in below) - 1e-9)
+            what = "group" if stage.kind == "rl" else "demonstration"
+            message = f"a domain must get at least one {what} per batch of {batch}, got less for {', '.join(below[:3])}"
+            self.say("CU001", span, message, f"raise `batch` to {least} or the shares")
+
+    def sampler(self, node: Node | None, at: str) -> Use | None:
+        if not isinstance(node, Scalar):
+            return None
+        bound, findings, _ = bind_call(node, "sampler", self.registry, Scope(), at, fields=False)
+        self.findings += findings
+        return None if bound is None else bound.use
+
+    def rule(self, node: Node | None, scope: Scope, at: str, *, never: str) -> Expr | None:
+        if not isinstance(node, Scalar):
+            return None
+        parsed, syntax = parse_expression(node.text)
+        if parsed is None:
+            self.findings += [place_syntax(fault, node, at) for fault in syntax]
+            return None
+        typed, faults = check_expression(parsed, scope, BUILTIN, "bool")
+        self.findings += [place(fault, node, at) for fault in faults]
+        if typed is None:
+            return None
+        fact = infer(parsed, scope, BUILTIN)
+        self.findings += [place(fault, node, at) for fault in fact.faults]
+        if not fact.faults and fact.interval.hi < 1.0:
+            self.say("CU001", node.span, f"`{at}` can never be true", never)
+        return strip(parsed)
+
+    def levels(self) -> dict[str, dict[str, Any]]:
+        node = self.tree.get("levels")
+        levels = {}
+        for entry in node if isinstance(node, Mapping) else ():
+            name = entry.key.text
+            if name not in self.entries:
+                self.say("CU001", entry.key.span, f"unknown entry `{name}`", suggestion(name, self.entries))
+            elif isinstance(entry.value, Mapping):
+                self.attributes(name, entry.value)
+                levels[name] = {item.key.text: plain_value(item.value) for item in entry.value}
+        return levels
+
+    def attributes(self, name: str, node: Mapping) -> None:
+        """A difficulty attribute is a parameter of the entry's source."""
+        domain = self.domains.get(name)
+        use = None if domain is None or domain.program is None else domain.program.data.get("train")
+        if not isinstance(use, Use):
+            return
+        parameters = self.registry.find("source", use.leaf).value.bound_parameters
+        known = [parameter.name for parameter in parameters if not parameter.is_variadic]
+        if any(parameter.is_variadic and parameter.is_keyword_only for parameter in parameters):
+            return
+        for entry in node:
+            if entry.key.text not in known:
+                message = f"source `{use.leaf}` has no attribute `{entry.key.text}`"
+                self.say("CU001", entry.key.span, message, suggestion(entry.key.text, known))
+
+    def require(self) -> tuple[Budget, ...]:
+        node = self.tree.get("require")
+        budgets = []
+        for entry in node if isinstance(node, Mapping) else ():
+            name = entry.key.text
+            if isinstance(entry.value, Sequence):
+                budgets.append(Budget(name, "in", 0.0, tuple(_scalar(item) for item in entry.value.items)))
+            elif name == "deterministic":
+                budgets.append(Budget(name, "==", float(_scalar(entry.value) == "true")))
+            elif (bound := read_budget(_scalar(entry.value), _UNITS[name])) is not None:
+                budgets.append(Budget(name, *bound))
+            else:
+                example = {"USD": "<= 0.02 USD", "s": "<= 2 s", "": ">= 0.7"}[_UNITS[name]]
+                self.say("YM003", entry.value.span, f"`require.{name}` must be a comparison such as `{example}`")
+        return tuple(budgets)
+
+    def say(self, code: str, span: Span, message: str, hint: str = "") -> None:
+        self.findings.append(finding(code, span, message, hint))
+
+
+_UNITS = {"judge_cost": "USD", "verify_cost": "s", "deterministic_share": ""}
+
+
+def read_budget(text: str, unit: str) -> tuple[str, float] | None:
+    """Read `<= 0.02 USD`, `<= 2 s` or `>= 0.7`; None where it is none of that unit."""
+    match = re.fullmatch(r"(<=|>=|<|>|==)\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)", text)
+    return (match[1], float(match[2])) if match is not None and match[3] == unit else None
+
+
+def _span(node: Node | None, key: str) -> Span:
+    entry = node.entry(key) if isinstance(node, Mapping) else None
+    if entry is not None:
+        return entry.key.span
+    return node.span if node is not None else Span("<curriculum>", 1, 1, 2)
+
+
+def _text(node: Mapping, key: str) -> str:
+    return _scalar(node.get(key))
+
+
+def _scalar(node: Node | None) -> str:
+    return node.text.strip() if isinstance(node, Scalar) else ""
+
+
+def _number(node: Mapping, key: str, default: float) -> float:
+    text = _text(node, key)
+    return float(read_number(text)) if text else default
