@@ -39,11 +39,12 @@ DropReason = Literal[
     "cancelled",
 ]
 
-# State -> states it may become. `planned -> rolled` is the late answer of a lease that had expired and was not given again.
+# State -> states it may become. `planned -> rolled` and `rolled -> scored` are late answers of leases that had expired
+# and that nobody holds again; `rolled -> planned` plays an episode again whose trajectory the store has lost.
 LEGAL: Mapping[State, tuple[State, ...]] = {
     "planned": ("rolling", "rolled", "dropped"),
     "rolling": ("planned", "rolled", "dropped"),
-    "rolled": ("verifying", "scored", "unscored", "dropped"),
+    "rolled": ("planned", "verifying", "scored", "unscored", "dropped"),
     "verifying": ("rolled", "scored", "unscored", "dropped"),
     "scored": ("grouped", "evaluated", "dropped"),
     "unscored": ("evaluated", "dropped"),

@@ -19,6 +19,7 @@ import msgspec
 import zmq
 
 from assay.core.error import WireError
+from assay.core.trajectory import WeightVersion
 from assay.core.wire import (
     MAX_FRAME_BYTES,
     PROTOCOL,
@@ -48,7 +49,6 @@ from assay.core.wire import (
     decode_orders,
     encode_reports,
 )
-from assay.core.trajectory import WeightVersion
 
 # More than this in one frame would hold up acknowledgements without saving anything.
 MAX_REPORTS = 256
@@ -174,7 +174,7 @@ class Client:
         self._say(socket, [(0, self._hello)])
         next_beat = time.monotonic() + self._heartbeat_s
         while True:
-            ready = dict(poller.poll(max(0.0, next_beat - time.monotonic()) * 1000))
+            ready = dict(poller.poll(max(0, round((next_beat - time.monotonic()) * 1000))))
             if self._wake in ready:
                 os.eventfd_read(self._wake)
             if socket in ready:

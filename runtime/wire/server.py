@@ -4,15 +4,23 @@ A frame that is malformed is counted and dropped. A bind that others than this m
 refused without CURVE; with it, only listed keys are let in, and who is not listed is logged by the authenticator.
 """
 
+import hashlib
 import ipaddress
+import os
+import socket
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import zmq
 
 from assay.core.error import ConfigError, WireError
 from assay.core.wire import MAX_FRAME_BYTES, Order, Report, decode_reports, encode_orders
+
+if TYPE_CHECKING:
+    from zmq.auth.thread import ThreadAuthenticator
 
 # sun_path holds 108 bytes with its end; a longer address would be cut silently.
 MAX_IPC_PATH = 100
@@ -65,7 +73,7 @@ class Server:
         self._bind(address)
 
     def _bind(self, address: str) -> None:
-        if address.startswith("ipc://") and _is_in_use(address, self._context):
+        if address.startswith("ipc://") and _is_in_use(address):
             self.close()
             raise ConfigError(
                 "the coordinator's socket must not be in use",
@@ -81,12 +89,12 @@ class Server:
     def drain(self, timeout_s: float, max_frames: int = 1024) -> list[tuple[bytes, int, Report]]:
         """Wait up to `timeout_s` for a frame, then return all reports that are there: who, sequence, report."""
         reports: list[tuple[bytes, int, Report]] = []
-        socket = self.socket
-        if timeout_s > 0 and not socket.poll(timeout_s * 1000):
+        router = self.socket
+        if timeout_s > 0 and not router.poll(max(1, round(timeout_s * 1000))):
             return reports
         for _ in range(max_frames):
             try:
-                parts = socket.recv_multipart(zmq.NOBLOCK)
+                parts = router.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 break
             try:
@@ -142,13 +150,9 @@ def check_address(address: str, *, has_curve: bool = False) -> None:
 def socket_address(run_folder: Path) -> str:
     """Return the ipc address of a run: `<run>/sock/coordinator`, or a link to that folder where the path is too long.
 
-    The link lies in `XDG_RUNTIME_DIR` or the temporary folder, named by a digest of the run folder, so that every process
-    of the run finds the same one.
+    The link lies in `XDG_RUNTIME_DIR` or the temporary folder, named by a digest of the run folder, so that every
+    process of the run finds the same one.
     """
-    import hashlib
-    import os
-    import tempfile
-
     folder = run_folder.resolve() / "sock"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / "coordinator"
@@ -163,10 +167,8 @@ def socket_address(run_folder: Path) -> str:
     return f"ipc://{path}"
 
 
-def _is_in_use(address: str, context: "zmq.Context[zmq.Socket[bytes]]") -> bool:
+def _is_in_use(address: str) -> bool:
     # libzmq unlinks the path of a live ipc socket when another one binds: ask the kernel first.
-    import socket
-
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(address.removeprefix("ipc://"))
@@ -175,7 +177,7 @@ def _is_in_use(address: str, context: "zmq.Context[zmq.Socket[bytes]]") -> bool:
     return True
 
 
-def _authenticate(context: "zmq.Context[zmq.Socket[bytes]]", curve: Curve) -> "object":
+def _authenticate(context: "zmq.Context[zmq.Socket[bytes]]", curve: Curve) -> "ThreadAuthenticator":
     from zmq.auth.thread import ThreadAuthenticator
 
     class Listed:

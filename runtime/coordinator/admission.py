@@ -1,0 +1,124 @@
+"""Admission: which entry gets the next group, within the credits, and the episodes of an evaluation."""
+
+import hashlib
+
+from assay.core.blob import BlobRef
+from assay.core.wire import Split
+from assay.runtime.coordinator import credit, feed, record
+from assay.runtime.coordinator.instruction import Instruction
+from assay.runtime.coordinator.lease import queue_rollout
+from assay.runtime.coordinator.rule import ask_rule
+from assay.runtime.coordinator.spec import EntrySpec, StageSpec
+from assay.runtime.coordinator.state import Episode, Evaluation, Group, Run
+from assay.runtime.coordinator.transition import plan
+
+
+def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
+    """Plan training groups while there are credits and tasks."""
+    total = credit.total_credit(run, stage)
+    if total <= 0:
+        return
+    share = credit.shares(run, stage)
+    open_entries = [
+        entry
+        for entry in run.entries.values()
+        if share[entry.name] > 0 and (entry.unlock is None or ask_rule(run, entry.unlock))
+    ]
+    for unlocked in open_entries:
+        source = run.feed(unlocked.name, "train")
+        feed.draw(run, source, run.spec.prefetch)
+        feed.ask(run, out, source)
+    while total > 0:
+        entry = _most_behind(run, stage, open_entries, share)
+        if entry is None:
+            return
+        source = run.feed(entry.name, "train")
+        for index, body in feed.take(run, out, source, 1):
+            group = _group(run, out, entry, "train", index, body, entry.group_size)
+            run.admitted[entry.name] = run.admitted.get(entry.name, 0) + 1
+            run.tallies[entry.name].planned_groups += 1
+            total -= 1
+            for episode in group.episodes:
+                queue_rollout(run, episode)
+
+
+def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
+    """Plan the episodes of an evaluation as their tasks come to be; a row that failed is passed over."""
+    for name, todo in evaluation.todo.items():
+        if not todo:
+            continue
+        source = run.feed(name, "eval")
+        while todo:
+            index = todo[0]
+            if index in source.failed or index in source.quarantined:
+                todo.popleft()
+            elif index in source.ready:
+                todo.popleft()
+                body = source.ready[index]
+                group = _group(run, out, run.entries[name], "eval", index, body, 1, evaluation)
+                evaluation.num_open += 1
+                queue_rollout(run, group.episodes[0])
+            else:
+                break
+        feed.ask(run, out, source, iter(todo))
+
+
+def _most_behind(run: Run, stage: StageSpec, entries: list[EntrySpec], share: dict[str, float]) -> EntrySpec | None:
+    """Return the entry whose realised share lags most behind its target, among those with a credit and a task."""
+    units = {entry.name: _units(run, entry) for entry in entries}
+    total = sum(units.values())
+    best, behind = None, 0.0
+    for entry in entries:
+        lag = share[entry.name] * (total + 1.0) - units[entry.name]
+        if best is not None and lag <= behind:
+            continue
+        if credit.entry_credit(run, stage, entry) < 1 or not feed.num_ready(run.feed(entry.name, "train")):
+            continue
+        best, behind = entry, lag
+    return best
+
+
+def _units(run: Run, entry: EntrySpec) -> float:
+    """Return what an entry was given so far, in the unit of `balance`, at the mean cost of its groups."""
+    tally = run.tallies[entry.name]
+    per_group = tally.unit_sum / tally.unit_groups if tally.unit_groups else float(entry.group_size)
+    return tally.planned_groups * (per_group if run.spec.balance != "episodes" else float(entry.group_size))
+
+
+def _group(
+    run: Run,
+    out: list[Instruction],
+    entry: EntrySpec,
+    split: Split,
+    index: int,
+    body: BlobRef,
+    size: int,
+    evaluation: Evaluation | None = None,
+) -> Group:
+    visible = run.curriculum.visible
+    assert visible is not None
+    group = Group(
+        run.next_group,
+        entry,
+        split,
+        index,
+        body,
+        "train" if evaluation is None else "evaluate",
+        run.curriculum.phase if evaluation is None else -1,
+        "" if evaluation is None else evaluation.name,
+        visible.version,
+    )
+    run.next_group += 1
+    run.groups[group.number] = group
+    run.dirty_groups[group.number] = group
+    for sibling in range(size):
+        episode = Episode(run.next_episode, group, sibling, _seed(run, run.next_episode), run.now_s)
+        run.next_episode += 1
+        plan(run, episode)
+        out.append(record.planned(episode))
+    return group
+
+
+def _seed(run: Run, episode: int) -> int:
+    """Return the sampler's seed of an episode: 63 bits that no other episode of any run shares by design."""
+    return int.from_bytes(hashlib.blake2b(f"{run.spec.seed}:{episode}".encode(), digest_size=8).digest()) >> 1

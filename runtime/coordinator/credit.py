@@ -1,0 +1,66 @@
+"""How many training groups may be in the pipeline: counted here and nowhere else.
+
+    groups admitted in a stage and not dropped <= (max_staleness + version + 1) * batch
+
+where `version` is the number of the stage's steps whose weights rollout workers already use. Groups admitted under a
+version can then all be consumed before their staleness bound, so a slow one is waited for and never dropped. A tier
+with a bound of its own gets the same formula with its share of the batch.
+"""
+
+import math
+from collections.abc import Iterable
+
+from assay.runtime.coordinator.spec import EntrySpec, StageSpec
+from assay.runtime.coordinator.state import Run
+
+
+def max_staleness(run: Run, stage: StageSpec, tier: str) -> int:
+    """Return the staleness bound of a tier in a stage, in updates."""
+    own = run.spec.tiers[tier].max_staleness if tier in run.spec.tiers else None
+    return stage.max_staleness if own is None else own
+
+
+def shares(run: Run, stage: StageSpec) -> dict[str, float]:
+    """Return the target share of each entry of a stage, summing to 1."""
+    weights = {name: stage.share.get(name, 0.0) if stage.share else entry.share for name, entry in run.entries.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def stage_version(run: Run) -> int:
+    """Return how many steps of the present stage rollout workers have seen; below 0 after a fall back before it."""
+    visible = run.curriculum.visible
+    return 0 if visible is None else visible.version.step - run.curriculum.start_step
+
+
+def total_credit(run: Run, stage: StageSpec) -> int:
+    """Return how many more groups the stage may admit, over all entries."""
+    bound = max(max_staleness(run, stage, entry.tier) for entry in run.entries.values())
+    limit = (bound + stage_version(run) + 1) * stage.batch
+    if stage.steps:
+        limit = min(limit, stage.steps * stage.batch)
+    return limit - sum(run.admitted.values())
+
+
+def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
+    """Return how many more groups of an entry the stage may admit, by its own count, its tier's bound and its room."""
+    version = stage_version(run)
+    bound = max_staleness(run, stage, entry.tier)
+    if stage.per_entry:
+        count = stage.per_entry.get(entry.name, 0)
+        limit = (bound + version + 1) * count
+        credit = (min(limit, stage.steps * count) if stage.steps else limit) - run.admitted.get(entry.name, 0)
+    else:
+        by_entry = shares(run, stage)
+        peers = [other.name for other in run.entries.values() if other.tier == entry.tier]
+        share = sum(by_entry[name] for name in peers)
+        credit = math.ceil((bound + version + 1) * stage.batch * share - 1e-9) - _admitted(run, peers)
+    tier = run.spec.tiers.get(entry.tier)
+    if tier is not None and tier.inflight is not None:
+        room = tier.inflight - run.tier_inflight.get(entry.tier, 0)
+        credit = min(credit, room // entry.group_size)
+    return credit
+
+
+def _admitted(run: Run, names: Iterable[str]) -> int:
+    return sum(run.admitted.get(name, 0) for name in names)

@@ -1,0 +1,115 @@
+"""Scheduling: shows a queue and the free slots to the scheduler, checks what it says and leases accordingly."""
+
+from itertools import islice
+
+from assay.core.error import AssayError, PluginError
+from assay.core.scheduler import Assignment, Scheduler, Slot, View, Waiting
+from assay.core.wire import LeaseEpisode, LeaseVerify, Role
+from assay.runtime.coordinator import feed, lease
+from assay.runtime.coordinator.instruction import Instruction, Send
+from assay.runtime.coordinator.state import Run, Worker
+from assay.runtime.coordinator.transition import step
+
+# A scheduler sees at least this many items of the head of a queue; more would cost time at every drain.
+WINDOW = 256
+
+
+def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
+    """Lease waiting episodes to rollout workers; an evaluation goes first."""
+    at = run.curriculum
+    queue = run.rollout_queue
+    if not queue or at.visible is None or run.is_draining:
+        return
+    slots, workers = _slots(run, "rollout")
+    if not slots:
+        return
+    waiting = _head(queue, slots)
+    if run.open_evaluation is not None:
+        evaluated = [item for item in queue.values() if run.episodes[item.item].group.purpose == "evaluate"]
+        waiting = evaluated or waiting
+    for given in _pick(run, run.spec.rollout_scheduler, "rollout", waiting, slots):
+        episode = run.episodes[given.item]
+        worker = workers[given.worker]
+        group = episode.group
+        del queue[given.item]
+        granted = lease.grant(run, worker, group.entry.max_rollout_s, episode)
+        episode.oldest = at.visible.version
+        step(run, episode, "rolling")
+        pinned = run.evaluations[group.evaluation].version if group.purpose == "evaluate" else None
+        order = LeaseEpisode(
+            granted.number,
+            episode.number,
+            group.number,
+            episode.sibling,
+            group.entry.name,
+            feed.task_ref(run.feed(group.entry.name, group.split), group.index),
+            group.body,
+            episode.seed,
+            pinned or episode.oldest,
+            pinned,
+            group.entry.max_rollout_s,
+        )
+        out.append(Send(worker.peer, order))
+
+
+def schedule_verifications(run: Run, out: list[Instruction]) -> None:
+    """Lease waiting episodes to verify workers."""
+    queue = run.verify_queue
+    if not queue:
+        return
+    slots, workers = _slots(run, "verify")
+    if not slots:
+        return
+    for given in _pick(run, run.spec.verify_scheduler, "verify", _head(queue, slots), slots):
+        episode = run.episodes[given.item]
+        worker = workers[given.worker]
+        group = episode.group
+        del queue[given.item]
+        granted = lease.grant(run, worker, group.entry.max_verify_s, episode, group.entry.needs)
+        step(run, episode, "verifying")
+        assert episode.trajectory is not None
+        order = LeaseVerify(
+            granted.number,
+            episode.number,
+            group.entry.name,
+            group.entry.tier,
+            group.body,
+            episode.trajectory,
+            group.entry.max_verify_s,
+        )
+        out.append(Send(worker.peer, order))
+
+
+def _slots(run: Run, role: Role) -> tuple[list[Slot], dict[str, Worker]]:
+    slots, workers = [], {}
+    for worker in run.workers.values():
+        if worker.role == role and worker.free["slots"] >= 1.0:
+            slots.append(Slot(worker.name, worker.free))
+            workers[worker.name] = worker
+    return slots, workers
+
+
+def _head(queue: dict[int, Waiting], slots: list[Slot]) -> list[Waiting]:
+    wanted = WINDOW + sum(int(slot.free["slots"]) for slot in slots)
+    return list(queue.values()) if len(queue) <= wanted else list(islice(queue.values(), wanted))
+
+
+def _pick(run: Run, scheduler: Scheduler, queue: str, waiting: list[Waiting], slots: list[Slot]) -> list[Assignment]:
+    share = {name: entry.share for name, entry in run.entries.items()}
+    done = {name: float(tally.planned_groups) for name, tally in run.tallies.items()}
+    view = View(queue, waiting, run.running[queue], share, done)
+    owner = type(scheduler).__module__
+    try:
+        picked = scheduler.pick(view, slots, run.now_s)
+    except AssayError:
+        raise
+    except Exception as error:
+        raise PluginError("a scheduler must not raise", got=repr(error), at=owner) from error
+    items = {item.item for item in waiting}
+    rooms = {slot.worker: slot.free["slots"] for slot in slots}
+    for given in picked:
+        if given.item not in items or rooms.get(given.worker, 0.0) < 1.0:
+            raise PluginError("a scheduler must give waiting items to free slots, once each", got=given, at=owner)
+        items.discard(given.item)
+        rooms[given.worker] -= 1.0
+    return picked

@@ -1,0 +1,248 @@
+"""What the core knows: workers, leases, tasks, groups, episodes and where the curriculum stands.
+
+Plain data with no behaviour beyond look-ups. Ended episodes leave memory; `Counts` and the ledger keep them.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from assay.core.blob import BlobRef
+from assay.core.group import Batch
+from assay.core.lifecycle import Counts, Purpose, State
+from assay.core.scheduler import TaskStats, Waiting
+from assay.core.trajectory import WeightVersion
+from assay.core.wire import Checkpoint, Role, Split, Weights
+from assay.runtime.coordinator.spec import EntrySpec, RunSpec
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """One connected worker."""
+
+    peer: bytes
+    role: Role
+    name: str
+    pid: int
+    capacity: dict[str, float]
+    free: dict[str, float]
+    seen_s: float
+    leases: set[int] = field(default_factory=set)
+    has_resumed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """Work given to one worker: an episode to play or verify, or rows to read (`episode` is None)."""
+
+    number: int
+    worker: Worker
+    deadline_s: float
+    latest_s: float
+    episode: "Episode | None" = None
+    needs: dict[str, float] = field(default_factory=dict)
+    entry: str = ""
+    split: Split = "train"
+    indices: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Episode:
+    """One episode that has not ended."""
+
+    number: int
+    group: "Group"
+    sibling: int
+    seed: int
+    planned_s: float
+    state: State = "planned"
+    reason: str = ""
+    retries: int = 0
+    lease: Lease | None = None
+    oldest: WeightVersion | None = None
+    version: WeightVersion | None = None
+    trajectory: BlobRef | None = None
+    tokens: int = 0
+    trained_tokens: int = 0
+    reward: float | None = None
+    success: bool = False
+    terms: dict[str, float] = field(default_factory=dict)
+    story: list[tuple[State, State, str, float]] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Siblings of one task; `num_open` of them are neither verified nor dropped."""
+
+    number: int
+    entry: EntrySpec
+    split: Split
+    index: int
+    body: BlobRef
+    purpose: Purpose
+    stage: int
+    evaluation: str
+    oldest: WeightVersion
+    episodes: list[Episode] = field(default_factory=list)
+    num_open: int = 0
+    state: str = "open"
+    reason: str = ""
+    step: int = 0
+    position: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Feed:
+    """Tasks of one entry and split, drawn in order and asked for ahead of need.
+
+    Attributes:
+        num_drawn: Draws made so far; the seed of the next one.
+        ahead: Drawn and not used.
+        ready: Bodies that exist.
+        failed: Rows that could not be made.
+        asked: Indices under a lease.
+        quarantined: Rows that killed too many processes.
+        deaths: Processes killed, by row.
+    """
+
+    entry: EntrySpec
+    split: Split
+    num_drawn: int = 0
+    ahead: deque[int] = field(default_factory=deque)
+    ready: dict[int, BlobRef] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    asked: set[int] = field(default_factory=set)
+    quarantined: set[int] = field(default_factory=set)
+    deaths: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """What is known of one entry, for shares, rules and the display."""
+
+    planned_groups: int = 0
+    trained_episodes: int = 0
+    trained_tokens: int = 0
+    sampled_episodes: int = 0
+    sampled_tokens: int = 0
+    unit_groups: int = 0
+    unit_sum: float = 0.0
+    recent: deque[dict[str, float]] = field(default_factory=deque)
+    stats: dict[int, TaskStats] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Evaluation:
+    """An evaluation that has begun."""
+
+    name: str
+    version: WeightVersion
+    todo: dict[str, deque[int]]
+    num_open: int = 0
+    solved: dict[str, int] = field(default_factory=dict)
+    scored: dict[str, int] = field(default_factory=dict)
+    is_done: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class TakenBatch:
+    """A batch as it lies in the ledger."""
+
+    batch: Batch
+    stage: int
+    stage_step: int
+    is_committed: bool = False
+
+
+@dataclass(slots=True)
+class Curriculum:
+    """Where the run stands.
+
+    Attributes:
+        phase: Index into `RunSpec.phases`; their number when all are over.
+        start_step: Step before the first of the present stage.
+        is_stage_over: The stage's end is reached; what remains is to publish.
+        frontier: Highest step with a batch.
+        lineage: Of the trainer; -1 before the first.
+        trainer: Identity the lineage belongs to.
+        trainer_step: Step the trainer stands at.
+        published: Newest version the trainer wrote.
+        visible: Version rollout workers use; held back behind `published` while an evaluation pins it.
+        checkpoint: Newest in the ledger.
+    """
+
+    phase: int = 0
+    start_step: int = 0
+    is_stage_over: bool = False
+    frontier: int = 0
+    lineage: int = -1
+    trainer: bytes = b""
+    trainer_step: int = 0
+    published: Weights | None = None
+    visible: Weights | None = None
+    checkpoint: Checkpoint | None = None
+
+
+class Run:
+    """All of it.
+
+    Attributes:
+        now_s: The run's clock at the event being handled.
+        dirty: Episodes whose state the ledger does not know yet.
+        dirty_groups: The same for groups.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.spec = spec
+        self.now_s = 0.0
+        self.entries = {entry.name: entry for entry in spec.entries}
+        self.workers: dict[bytes, Worker] = {}
+        self.leases: dict[int, Lease] = {}
+        self.feeds: dict[tuple[str, Split], Feed] = {}
+        self.groups: dict[int, Group] = {}
+        self.episodes: dict[int, Episode] = {}
+        self.rollout_queue: dict[int, Waiting] = {}
+        self.verify_queue: dict[int, Waiting] = {}
+        self.tallies = {entry.name: Tally() for entry in spec.entries}
+        self.evaluations: dict[str, Evaluation] = {}
+        self.batches: dict[int, TakenBatch] = {}
+        self.curriculum = Curriculum()
+        self.counts = Counts(dropped={})
+        self.anomalies: dict[str, int] = {}
+        self.next_episode = 0
+        self.next_group = 0
+        self.next_lease = 1
+        self.demos_used: dict[str, int] = {}
+        self.admitted: dict[str, int] = {}
+        self.tier_inflight: dict[str, int] = {}
+        self.lag_sum = 0.0
+        self.lag_n = 0
+        self.lag_max = 0
+        self.wasted_tokens = 0
+        self.wait_s = 0.0
+        self.first_batch_s = 0.0
+        self.last_commit_s = 0.0
+        self.should_prefetch = False
+        self.is_draining = False
+        self.running: dict[str, dict[str, int]] = {"rollout": {}, "verify": {}}
+        self.dirty: dict[int, Episode] = {}
+        self.dirty_groups: dict[int, Group] = {}
+
+    def feed(self, entry: str, split: Split) -> Feed:
+        """Return the feed of an entry and split, made on first use."""
+        key = (entry, split)
+        feed = self.feeds.get(key)
+        if feed is None:
+            feed = self.feeds[key] = Feed(self.entries[entry], split)
+        return feed
+
+    def count(self, anomaly: str) -> None:
+        """Count something that is harmless by design and telling in numbers, such as a duplicate."""
+        self.anomalies[anomaly] = self.anomalies.get(anomaly, 0) + 1
+
+    @property
+    def open_evaluation(self) -> Evaluation | None:
+        """The evaluation in progress; at most one is."""
+        for evaluation in self.evaluations.values():
+            if not evaluation.is_done:
+                return evaluation
+        return None
