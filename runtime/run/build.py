@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from assay.core.digest import digest
 from assay.core.error import ConfigError, DataError
 from assay.core.leaf import Verifier
 from assay.core.registry import Registry
 from assay.core.wire import Split
 from assay.dsl.compile import Compiled
+from assay.dsl.curriculum import Curriculum
+from assay.dsl.expr.node import Expr
 from assay.dsl.program import Program, Rows, Use
-from assay.runtime.run.plan import EntryPlan, SplitPlan
+from assay.runtime.config.setting import Settings
+from assay.runtime.run.coordination import stage_plans
+from assay.runtime.run.environment import threads_for
+from assay.runtime.run.plan import Counts, EntryPlan, RunPlan, SplitPlan
 from assay.runtime.stage.source import describe, open_source
 from assay.runtime.verify.grade import mode_of
 
@@ -19,7 +26,54 @@ FACTORIES = ("engine", "trainer", "algorithm", "store")
 _SPLITS: tuple[Split, ...] = ("train", "eval", "demos")
 
 
-def build_entry(name: str, share: float, compiled: Compiled, registry: Registry, unlock: str = "") -> EntryPlan:
+def build_plan(
+    curriculum: Curriculum,
+    domains: Mapping[str, Compiled],
+    settings: Settings,
+    registry: Registry,
+    policy: Path,
+) -> RunPlan:
+    """Return the plan of a run.
+
+    Args:
+        curriculum: Compiled.
+        domains: By mix entry.
+        settings: Everything but curriculum and domains.
+        registry: What is installed.
+        policy: Folder of weights and tokenizer at the start.
+
+    Raises:
+        AssayError: see `build_entry`; a rule, sampler or stage that this runtime cannot keep.
+    """
+    _check_curriculum(curriculum)
+    groups: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    launcher = settings.launcher
+    return RunPlan(
+        name=settings.run.name or curriculum.name,
+        seed=settings.run.seed,
+        entries=tuple(
+            build_entry(name, entry.share, domains[name], registry, entry.unlock)
+            for name, entry in curriculum.mix.items()
+        ),
+        stages=stage_plans(curriculum.stages, groups["trainer"]),
+        policy=str(policy),
+        settings=groups,
+        factories=factory_refs(groups, registry),
+        counts=Counts(
+            source=launcher.sources,
+            rollout=launcher.rollouts,
+            verify=launcher.verifiers,
+            update=launcher.trainers,
+            threads=threads_for(launcher.rollouts + launcher.trainers, launcher.threads),
+        ),
+        balance=curriculum.balance,
+        admit=curriculum.admit,
+    )
+
+
+def build_entry(
+    name: str, share: float, compiled: Compiled, registry: Registry, unlock: Expr | None = None
+) -> EntryPlan:
     """Return one entry of the mix with everything its domain names resolved.
 
     Args:
@@ -27,7 +81,7 @@ def build_entry(name: str, share: float, compiled: Compiled, registry: Registry,
         share: Target share.
         compiled: Its domain.
         registry: What is installed.
-        unlock: The rule as written.
+        unlock: Rule before which it is not played.
 
     Raises:
         SourceError: the domain has findings.
@@ -65,6 +119,16 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
         PluginError: nobody offers one of the names.
     """
     return {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
+
+
+def _check_curriculum(curriculum: Curriculum) -> None:
+    """Refuse what would otherwise be ignored."""
+    uses = {"sampler": curriculum.sampler, **{f"mix.{name}.sampler": e.sampler for name, e in curriculum.mix.items()}}
+    for at, use in uses.items():
+        if use is not None:
+            raise ConfigError("a run must walk through all tasks here", got=use.leaf, at=at, todo="Leave `sampler` out")
+    if curriculum.levels:
+        raise ConfigError("a run must have no difficulty levels here", got=", ".join(curriculum.levels), at="levels")
 
 
 def _check_supported(name: str, program: Program) -> None:

@@ -1,15 +1,17 @@
 """From the plan of a run to what its coordinator decides by: phases, credits, limits, policies."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.core.error import ConfigError
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Weights
-from assay.runtime.coordinator.policy import has_spread
+from assay.dsl.curriculum import Stage
+from assay.dsl.expr.node import Expr
 from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
 from assay.runtime.run.rule import Admit as AdmitRule
-from assay.runtime.run.rule import Rule, is_only_steps, last_step
+from assay.runtime.run.rule import Rule, last_step
 
 UNTRAINED, BEFORE, AFTER = "untrained", "before", "after"
 """Names of the three evaluations of every run: fresh weights, where reinforcement starts, the end."""
@@ -44,40 +46,46 @@ def run_spec(plan: RunPlan) -> RunSpec:
     )
 
 
-def stage_plans(stages: list[dict[str, Any]], trainer: dict[str, Any]) -> tuple[StagePlan, ...]:
+def stage_plans(stages: Sequence[Stage], trainer: Mapping[str, Any]) -> tuple[StagePlan, ...]:
     """Return stages with what they leave out taken from the trainer's settings.
 
     Args:
-        stages: Keys as in a curriculum file, with their names under `name`.
+        stages: Compiled.
         trainer: Settings of the group `trainer`.
 
     Raises:
         ConfigError: a stage that has no step of its own, or a fall of the rate in a stage without a known end.
     """
     plans: list[StagePlan] = []
-    begun = 0
+    begun, is_known = 0, True
     for stage in stages:
-        until = str(stage["until"])
-        end = last_step(until)
+        # Behind a stage that only a rule ends, nobody knows at which step this one begins.
+        end = last_step(stage.until) if is_known else None
         steps = 0 if end is None else end - begun
         if end is not None and steps < 1:
-            raise ConfigError(f"stage `{stage['name']}` must have a step", got=f"until {until} after step {begun}")
-        decay = float(stage.get("decay", 0.0))
-        if decay and not steps:
-            raise ConfigError(f"stage `{stage['name']}` must have a known end for its decay", got=f"until {until}")
+            raise ConfigError(
+                "a stage must have a step of its own",
+                got=f"an end at step {end}, reached at {begun}",
+                at=f"stages.{stage.name}",
+            )
+        if stage.decay and not steps:
+            raise ConfigError(
+                "a stage with a decay must end at a known step", at=f"stages.{stage.name}", todo="Write `step >= N`"
+            )
         begun += steps
+        is_known &= steps > 0
         plans.append(
             StagePlan(
-                name=stage["name"],
-                kind=stage.get("kind", "rl"),
+                name=stage.name,
+                kind=stage.kind,
                 steps=steps,
-                batch=stage.get("batch", trainer["batch"]),
-                lr=float(stage.get("lr", trainer["lr"])),
-                warmup=stage.get("warmup", 0),
-                decay=decay,
-                share=stage.get("share", {}),
-                until="" if steps and is_only_steps(until) else until,
-                should_reset_optimizer=stage.get("reset_optimizer", True),
+                batch=stage.batch or trainer["batch"],
+                lr=trainer["lr"] if stage.lr is None else stage.lr,
+                warmup=stage.warmup,
+                decay=stage.decay,
+                share=stage.share,
+                until=None if steps else stage.until,
+                should_reset_optimizer=stage.reset_optimizer,
             )
         )
     return tuple(plans)
@@ -118,7 +126,7 @@ def _stage(plan: RunPlan, stage: StagePlan, steps: int, is_first: bool) -> Stage
         kind=stage.kind,
         batch=stage.batch,
         steps=steps,
-        until=Rule(stage.until) if stage.until and stage.until != "forever" else None,
+        until=None if stage.until is None else Rule(stage.until),
         share=stage.share,
         max_staleness=scheduler["max_staleness"],
         # Nobody rolls out while demonstrations are imitated.
@@ -141,7 +149,7 @@ def _entry(entry: EntryPlan) -> EntrySpec:
         verify_s=entry.verify_s,
         max_rollout_s=_MAX_ROLLOUT_S,
         max_verify_s=entry.max_verify_s,
-        unlock=Rule(entry.unlock) if entry.unlock else None,
+        unlock=None if entry.unlock is None else Rule(entry.unlock),
     )
 
 
@@ -150,7 +158,5 @@ def _held_out(entry: EntryPlan, wanted: int) -> int:
     return 0 if split is None else min(wanted, split.size)
 
 
-def _admit(text: str) -> Admit:
-    if not text:
-        return lambda rewards: True
-    return has_spread if text == "spread(reward) > 0" else AdmitRule(text)
+def _admit(rule: Expr | None) -> Admit:
+    return (lambda rewards: True) if rule is None else AdmitRule(rule)

@@ -12,6 +12,7 @@ import msgspec
 from assay.core.digest import digest
 from assay.core.error import ConfigError
 from assay.core.wire import Split, StageKind
+from assay.dsl.expr.node import Expr
 from assay.dsl.program import Program
 from assay.runtime.verify.message import Mode
 
@@ -47,7 +48,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
         tier: Highest cost tier of its verifiers.
         verify_s: Expected seconds of one verification.
         max_verify_s: Sum of its verifiers' time limits.
-        unlock: The rule as written; empty from the start.
+        unlock: Not played before this holds; None from the start.
     """
 
     name: str
@@ -59,11 +60,14 @@ class EntryPlan(msgspec.Struct, frozen=True):
     tier: str = "auto"
     verify_s: float = 0.01
     max_verify_s: float = 60.0
-    unlock: str = ""
+    unlock: Expr | None = None
 
 
 class StagePlan(msgspec.Struct, frozen=True):
-    """One stage of the curriculum; `docs/decisions/0003-stages.md` says what each key means."""
+    """One stage of the curriculum; `docs/decisions/0003-stages.md` says what each key means.
+
+    `steps` is 0 where only `until` ends the stage, or nothing does.
+    """
 
     name: str
     kind: StageKind
@@ -73,7 +77,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     warmup: int = 0
     decay: float = 0.0
     share: dict[str, float] = {}
-    until: str = ""
+    until: Expr | None = None
     should_reset_optimizer: bool = True
 
 
@@ -100,8 +104,7 @@ class RunPlan(msgspec.Struct, frozen=True):
         factories: `dist:version:module:attribute` of engine, trainer, algorithm and store.
         counts: Processes.
         balance: What a share is a share of.
-        admit: The rule for groups, as written; empty trains all.
-        sampler: The sampler, as written; empty walks through all tasks.
+        admit: Groups for which it is false are refilled; None admits all.
     """
 
     name: str
@@ -113,8 +116,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     factories: dict[str, str]
     counts: Counts = Counts()
     balance: str = "episodes"
-    admit: str = ""
-    sampler: str = ""
+    admit: Expr | None = None
 
     @property
     def digest(self) -> str:
@@ -122,7 +124,7 @@ class RunPlan(msgspec.Struct, frozen=True):
         groups = ("engine", "trainer", "algorithm", "eval", "scheduler")
         entries = [(entry.name, entry.share, entry.program.digest, entry.splits) for entry in self.entries]
         settings = {name: self.settings.get(name, {}) for name in groups}
-        return digest([self.seed, entries, self.stages, settings, self.balance, self.admit, self.sampler])
+        return digest([self.seed, entries, self.stages, settings, self.balance, self.admit])
 
     def entry(self, name: str) -> EntryPlan:
         """Return the entry of a name."""

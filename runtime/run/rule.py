@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from assay.core.error import ConfigError
 from assay.core.scheduler import StageView
-from assay.dsl.expr.node import Binary, Call, Choose, Compare, Expr, Logic, Num, Ref, Signal, Truth, Unary, strip
-from assay.dsl.expr.parse import parse_expression
+from assay.dsl.expr.node import Binary, Call, Choose, Compare, Expr, Logic, Num, Ref, Signal, Truth, Unary
 
 Name = Ref | Signal
 Value = float | bool
@@ -45,12 +44,11 @@ class Rule:
     """A condition over `step` and the entries' means; see `assay.core.scheduler.StageRule`.
 
     Args:
-        text: As written, such as `math.pass_rate > 0.5 or step >= 200`.
+        node: Compiled, such as `math.pass_rate > 0.5 or step >= 200`.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._node = parse(text)
+    def __init__(self, node: Expr) -> None:
+        self._node = node
 
     def is_over(self, view: StageView) -> bool:
         """Whether the condition holds; not while something it names is unknown."""
@@ -70,45 +68,24 @@ class Rule:
         except (_Unknown, ZeroDivisionError):
             return False
 
-    def __repr__(self) -> str:
-        return f"Rule({self.text!r})"
-
 
 class Admit:
     """A condition over the rewards of one group, such as `spread(reward) > 0`."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._node = parse(text)
+    def __init__(self, node: Expr) -> None:
+        self._node = node
 
     def __call__(self, rewards: Sequence[float]) -> bool:
         """Whether the group is worth training."""
         return bool(evaluate(self._node, _refuse, rewards))
 
 
-def parse(text: str) -> Expr:
-    """Return the expression of a rule.
-
-    Raises:
-        ConfigError: the text is none.
-    """
-    node, faults = parse_expression(text)
-    if node is None or faults:
-        raise ConfigError("a rule must be an expression", got=text, todo="; ".join(f.message for f in faults) or None)
-    return strip(node)
-
-
-def last_step(text: str) -> int | None:
-    """Return the step a rule ends at whatever is measured: `step >= N` alone or as a part of an `and`; else None."""
-    if text.strip() == "forever":
-        return None
-    found = [limit for node in _conjuncts(parse(text)) if (limit := _limit(node)) is not None]
-    return max(found, default=None)
-
-
-def is_only_steps(text: str) -> bool:
-    """Whether a rule asks for nothing but steps."""
-    return text.strip() != "forever" and all(_limit(node) is not None for node in _conjuncts(parse(text)))
+def last_step(rule: Expr | None) -> int | None:
+    """Return N of a rule `step >= N`, which alone says when a stage ends; None for any other rule and for none."""
+    match rule:
+        case Compare(signs=(">=" | ">" as sign,), items=(Ref(name="step"), Num() as number)) if number.is_int:
+            return int(number.text) + (sign == ">")
+    return None
 
 
 def evaluate(node: Expr, value: Callable[[Name], float], rewards: Sequence[float] = ()) -> Value:
@@ -153,18 +130,5 @@ def evaluate(node: Expr, value: Callable[[Name], float], rewards: Sequence[float
     raise ConfigError("a rule must be made of names, numbers, comparisons and logic", got=type(node).__name__.lower())
 
 
-def _conjuncts(node: Expr) -> tuple[Expr, ...]:
-    if isinstance(node, Logic) and node.sign == "and":
-        return tuple(part for item in node.items for part in _conjuncts(item))
-    return (node,)
-
-
-def _limit(node: Expr) -> int | None:
-    match node:
-        case Compare(signs=(">=" | ">" as sign,), items=(Ref(name="step"), Num() as number)) if number.is_int:
-            return int(number.text) + (sign == ">")
-    return None
-
-
 def _refuse(node: Name) -> float:
-    raise ConfigError("`admit` must name nothing but `reward`", got=getattr(node, "name", ""))
+    raise ConfigError("`admit` must name nothing but `reward` here", got=getattr(node, "name", ""))

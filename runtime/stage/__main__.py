@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,10 @@ def main(argv: list[str] | None = None) -> int:
     die_with_parent()
     folder = RunFolder(arguments.folder.resolve())
     try:
-        _STAGES[arguments.role](read_plan(folder.path), folder, arguments.name)
+        return _STAGES[arguments.role](read_plan(folder.path), folder, arguments.name) or 0
     except AssayError as error:
         print(f"error[{error.error_code}]: {error}", file=sys.stderr, flush=True)
         return 1
-    return 0
 
 
 def die_with_parent() -> None:
@@ -52,6 +52,16 @@ def die_with_parent() -> None:
             os._exit(1)
     # The launcher decides when a run ends; a terminal's Ctrl-C is the launcher's.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_coordinator(plan: RunPlan, folder: RunFolder, name: str) -> int:
+    """Decide, until the run is over."""
+    from assay.runtime.coordinator.loop import run_coordinator
+    from assay.runtime.run.coordination import run_spec
+
+    finish = run_coordinator(folder.path, run_spec(plan))
+    print(finish.reason, flush=True)
+    return finish.code
 
 
 def run_source(plan: RunPlan, folder: RunFolder, name: str) -> None:
@@ -194,7 +204,13 @@ def set_threads(plan: RunPlan) -> None:
     torch.set_num_threads(plan.counts.threads)
 
 
-_STAGES = {"source": run_source, "rollout": run_rollout, "verify": run_verify, "update": run_update}
+_STAGES: dict[str, Callable[[RunPlan, RunFolder, str], int | None]] = {
+    "coordinator": run_coordinator,
+    "source": run_source,
+    "rollout": run_rollout,
+    "verify": run_verify,
+    "update": run_update,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,0 +1,76 @@
+"""`summary.json`: the figures of a run, from its ledger and two times that only the command knows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from assay.runtime.observe.reading import Accuracy, Reading
+from assay.runtime.run.coordination import AFTER, BEFORE, UNTRAINED
+
+
+def summarize(
+    reading: Reading, entries: tuple[str, ...], wall_s: float, first_update_s: float | None
+) -> dict[str, Any]:
+    """Return the summary of a run that is over, or as far as it came.
+
+    Args:
+        reading: Of its ledger.
+        entries: Of the mix, in order.
+        wall_s: Seconds from the command's start to its end, over all resumptions.
+        first_update_s: Seconds from the start to the first committed step; None where there is none.
+    """
+    accuracies = reading.accuracies()
+    counts = reading.counts()
+    lag = reading.lag()
+    return {
+        "domains": {entry: _domain(accuracies, entry) for entry in entries},
+        "updates": reading.num_commits(),
+        "episodes": {
+            "submitted": counts.submitted,
+            "trained": counts.trained,
+            "evaluated": counts.evaluated,
+            "dropped": dict(sorted(counts.dropped.items())),
+            "in_flight": counts.in_flight,
+        },
+        "trainer_idle": reading.idle_share(),
+        "lag": {"mean": None if lag is None else lag[0], "max": None if lag is None else lag[1]},
+        "wall_s": wall_s,
+        "first_update_s": first_update_s,
+    }
+
+
+def write_summary(path: Path, summary: dict[str, Any]) -> None:
+    """Write the summary; what was there stays whole until the new one is."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the final table: a head, then one row per domain."""
+    rows: list[tuple[str, ...]] = [("domain", "untrained", "after warm-up", "after RL", "gain", "held out")]
+    for name, domain in summary["domains"].items():
+        before, after = domain["before"], domain["after"]
+        gain = "" if before is None or after is None else f"{after - before:+.3f}"
+        shares = [_show(domain[key]) for key in ("untrained", "before", "after")]
+        rows.append((name, *shares, gain, str(domain["held_out"])))
+    return rows
+
+
+def _domain(accuracies: dict[str, dict[str, Accuracy]], entry: str) -> dict[str, Any]:
+    """Where a run begins with reinforcement, its fresh weights are those it starts from; without any, its last are."""
+    found = {name: by_entry[entry] for name, by_entry in accuracies.items() if entry in by_entry}
+    untrained = found.get(UNTRAINED) or found.get(BEFORE)
+    before = found.get(BEFORE) or (found.get(AFTER) if UNTRAINED in found else None)
+    after = found.get(AFTER)
+    held_out = max((accuracy.scored for accuracy in found.values()), default=0)
+    return {
+        "untrained": None if untrained is None else untrained.share,
+        "before": None if before is None else before.share,
+        "after": None if after is None else after.share,
+        "held_out": held_out,
+    }
+
+
+def _show(share: float | None) -> str:
+    return "-" if share is None else f"{share:.3f}"
