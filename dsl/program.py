@@ -63,7 +63,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True):
     value: Expr
 
 
-class Use(msgspec.Struct, frozen=True):
+class Use(msgspec.Struct, frozen=True, tag="use"):
     """A call of a registered leaf.
 
     Attributes:
@@ -77,7 +77,7 @@ class Use(msgspec.Struct, frozen=True):
     arguments: tuple[Argument, ...] = ()
 
 
-class Rows(msgspec.Struct, frozen=True):
+class Rows(msgspec.Struct, frozen=True, tag="rows"):
     """Rows written in the declaration."""
 
     rows: tuple[dict[str, Any], ...]
