@@ -145,6 +145,10 @@ class Core:
             self._strangers.add(event.peer)
             return
         worker.seen_s = self.run.now_s
+        if isinstance(report, Commit) and self._is_early(report):
+            # Not acknowledged: the commit before it is on its way again.
+            self.run.count("early")
+            return
         self._handlers[type(report)](worker, report, out)
         if event.sequence and not isinstance(report, Take):
             self._acks.setdefault(event.peer, []).append(event.sequence)
@@ -305,6 +309,8 @@ class Core:
             lease.end(run, episode.lease)
         if self._is_stale(episode, report.version):
             run.count("stale_weights")
+            if run.curriculum.visible is not None:
+                out.append(Send(worker.peer, UseWeights(run.curriculum.visible)))
             if episode.state == "rolling":
                 failure.retry(run, out, episode, f"sampled by {report.version}, wanted {episode.oldest}")
             return
@@ -393,6 +399,10 @@ class Core:
             self.run.count("dead_lineage")
             return
         self._take = (worker.peer, report)
+
+    def _is_early(self, report: Commit) -> bool:
+        at = self.run.curriculum
+        return report.version.lineage == at.lineage and report.version.step > at.trainer_step + 1
 
     def _on_commit(self, worker: Worker, report: Commit, out: list[Instruction]) -> None:
         run, at = self.run, self.run.curriculum

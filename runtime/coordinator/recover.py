@@ -45,8 +45,8 @@ def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:
 
 
 _LAST = (
-    "SELECT MAX(at_s) FROM log UNION ALL SELECT MAX(planned_s) FROM episode UNION ALL "
-    "SELECT MAX(rolled_s) FROM episode UNION ALL SELECT MAX(verified_s) FROM episode UNION ALL SELECT MAX(at_s) FROM commits"
+    "SELECT MAX(at_s) FROM log UNION ALL SELECT MAX(at_s) FROM commits UNION ALL SELECT MAX(planned_s) FROM episode "
+    "UNION ALL SELECT MAX(rolled_s) FROM episode UNION ALL SELECT MAX(verified_s) FROM episode"
 )
 
 

@@ -1,8 +1,9 @@
 """The store `local`: append-only segment files in one folder, one writer per process.
 
-A record is a header (magic, CRC-32 of the rest of the record, length, SHA-256) and the bytes. Invariants: a reference is
-handed to others only after `sync`, so what a reference names survives a power cut; a record that a crash tore stands at
-the end of a segment and is cut off when its writer opens it again; bytes are checked against their digest at every read.
+A record is a header (magic, CRC-32 of the rest of the record, length, SHA-256) and the bytes. Invariants: a reference
+is handed to others only after `sync`, so what a reference names survives a power cut; a record that a crash tore stands
+at the end of a segment and is cut off when its writer opens it again; bytes are checked against their digest at every
+read.
 """
 
 import fcntl
