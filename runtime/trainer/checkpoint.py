@@ -54,10 +54,9 @@ def write_checkpoint(
         policy: Folder whose configuration and tokenizer go along.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = folder.with_name(f".{folder.name}.{os.getpid()}")
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    for stale in (scratch, old):
-        shutil.rmtree(stale, ignore_errors=True)
+    scratch, old = folder.with_name(f".{folder.name}.new"), folder.with_name(f".{folder.name}.old")
+    for left_behind in (scratch, old):
+        shutil.rmtree(left_behind, ignore_errors=True)
     scratch.mkdir()
     for pattern in _COMPANIONS:
         for source in sorted(policy.glob(pattern)):

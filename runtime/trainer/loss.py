@@ -108,7 +108,7 @@ def token_logprobs(logits_BTV: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tenso
         logits_BTV: Of the whole vocabulary; any float type.
         labels_BT: int64.
     """
-    logprobs_BTV = F.log_softmax(logits_BTV.float(), dim=-1)
+    logprobs_BTV = F.log_softmax(_at_least_float32(logits_BTV), dim=-1)
     with torch.no_grad():
         entropy_BT = -(logprobs_BTV.exp() * logprobs_BTV).sum(-1)
     return logprobs_BTV.gather(-1, labels_BT.unsqueeze(-1)).squeeze(-1), entropy_BT
@@ -118,7 +118,7 @@ def sharded_token_logprobs(logits_BTV: Tensor, labels_BT: Tensor, group: dist.Pr
     """Do the same for logits whose vocabulary is divided among the ranks of a tensor-parallel group."""
     from assay.runtime.trainer.mcore import vocab_parallel_cross_entropy
 
-    logits_BTV = logits_BTV.float()
+    logits_BTV = _at_least_float32(logits_BTV)
     with torch.no_grad():
         largest_BT = logits_BTV.amax(-1)
         dist.all_reduce(largest_BT, dist.ReduceOp.MAX, group=group)
@@ -129,6 +129,10 @@ def sharded_token_logprobs(logits_BTV: Tensor, labels_BT: Tensor, group: dist.Pr
         entropy_BT = moments[0].log() - moments[1] / moments[0]
     # It works in place on what it is given.
     return -vocab_parallel_cross_entropy(logits_BTV.clone(), labels_BT), entropy_BT
+
+
+def _at_least_float32(logits: Tensor) -> Tensor:
+    return logits.float() if logits.dtype.itemsize < 4 else logits
 
 
 def _total(values_BT: Tensor) -> Tensor:

@@ -95,14 +95,14 @@ class MegatronTrainer:
     ) -> None:
         if precision == "bf16" and device.is_cpu():
             raise TrainerError("precision=bf16 must have CUDA", todo="Use precision=fp32")
+        self._folder = Path(policy)
+        self._policy = read_policy_config(self._folder)
         self.group = group or join()
         if self.group.world_size % (tensor_parallel * pipeline_parallel):
             raise TrainerError(
                 "tensor_parallel x pipeline_parallel must divide the ranks",
                 got=f"{tensor_parallel} x {pipeline_parallel} for {self.group.world_size}",
             )
-        self._folder = Path(policy)
-        self._policy = read_policy_config(self._folder)
         self._layout = make_layout(tensor_parallel, pipeline_parallel)
         torch.manual_seed(seed)
         model_parallel_cuda_manual_seed(seed)
