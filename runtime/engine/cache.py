@@ -89,7 +89,7 @@ class Cache:
         write = torch.from_numpy(write_NK.reshape(-1)).to(self.device)
         is_full = bool((counts_B == most).all())
         padded = None if is_full else torch.from_numpy(row_N * most + offset_N).to(self.device)
-        is_causal = most == reach > 1 and self._group == 1
+        is_causal = most == reach > 1 and self._group == 1 and not starts_B.any()
         mask = None if is_causal else self._mask(starts_B, most, reach)
 
         def attend(layer: int, q_NAD: Tensor, k_NKD: Tensor, v_NKD: Tensor) -> Tensor:

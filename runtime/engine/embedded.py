@@ -300,14 +300,19 @@ class EmbeddedEngine:
         table = self._table
         completions = [self._complete(row, "stop" if table.is_stopped(row) else "length") for row in rows.tolist()]
         for row in rows.tolist():
-            # Keys of a row that lived through new weights are of no use to a new prompt.
-            if table.max_retained and table.length[row] >= self._min_shared_tokens and table.epoch[row] == self._epoch:
-                kept = rows_to_index([table.retain()])
-                self._cache.move(rows_to_index([row]), kept, int(table.length[row]))
-                table.copy(rows_to_index([row]), kept)
-                table.touch(int(kept[0]))
+            self._retain(row)
         self._remove(rows)
         return completions
+
+    def _retain(self, row: int) -> None:
+        """Keep a finished row for prompts that begin like it."""
+        table = self._table
+        # Keys of a row that lived through new weights are of no use to a new prompt.
+        is_useful = table.length[row] >= self._min_shared_tokens and table.epoch[row] == self._epoch
+        if table.max_retained and is_useful and (kept := table.retain(row)) is not None:
+            self._cache.share(row, kept, kept + 1, int(table.length[row]))
+            table.copy(rows_to_index([row]), rows_to_index([kept]))
+            table.touch(kept)
 
     def _complete(self, row: int, reason: FinishReason) -> Completion:
         table = self._table

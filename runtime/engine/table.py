@@ -115,11 +115,23 @@ class Table:
         best = int(shared.argmax())
         return int(used[best]), int(shared[best])
 
-    def retain(self) -> int:
-        """Return the retained row to overwrite: an unused one, or the one unused for longest."""
-        kept = self.used[self.max_active :].copy()
-        kept[self.epoch[self.max_active :] == -1] = -1
-        return self.max_active + int(kept.argmin())
+    def retain(self, row: int) -> int | None:
+        """Return the retained row to overwrite with a finished one; None where its tokens are kept already.
+
+        The row that it goes on from comes first, then an unused one, then the one unused for longest.
+        """
+        kept = slice(self.max_active, None)
+        is_used = self.epoch[kept] == self.epoch[row]
+        is_equal = self.tokens[kept] == self.tokens[row]
+        place = np.arange(self.tokens.shape[1])
+        is_longer = is_used & (self.length[kept] >= self.length[row])
+        if len(found := np.flatnonzero(is_longer & (is_equal | (place >= self.length[row])).all(1))):
+            self.touch(self.max_active + int(found[0]))
+            return None
+        is_begun = is_used & (is_equal | (place >= self.length[kept, None])).all(1)
+        age = np.where(self.epoch[kept] == -1, 0, self.used[kept])
+        age[is_begun] = -1
+        return self.max_active + int(age.argmin())
 
     def touch(self, row: int) -> None:
         """Note that a row was of use."""

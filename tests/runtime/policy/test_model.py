@@ -72,7 +72,7 @@ def test_missing_unknown_or_misshapen_tensor_is_refused(policy: Path) -> None:
         model.put(state.items(), model.weights)
     with pytest.raises(ConfigError, match="must have shape"):
         model.put([("model.norm.weight", norm[1:])], model.weights)
-    with pytest.raises(ConfigError, match="got model.stranger"):
+    with pytest.raises(ConfigError, match=r"got model\.stranger"):
         model.put([("model.stranger", norm)], model.weights)
 
 
