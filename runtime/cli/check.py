@@ -9,13 +9,13 @@ import msgspec
 
 from assay.core.error import PluginError
 from assay.core.registry import Registry, installed
-from assay.dsl.compile import LOCAL, Compiled, compile_tree
-from assay.dsl.source.diagnostic import Finding, render, sort_findings
+from assay.dsl.compile import Compiled
+from assay.dsl.index import DomainIndex, Found, read_domain_file
+from assay.dsl.source.diagnostic import Finding, finding, sort_findings
+from assay.dsl.source.mark import Span
+from assay.runtime.cli.job import count_text, print_findings, read_jobs
 from assay.runtime.cli.terminal import Terminal, plural
-from assay.runtime.config.catalogue import Catalogue, DomainTree, read_file
-from assay.runtime.config.job import compile_mix, prepare
-from assay.runtime.config.override import read_overrides
-from assay.runtime.config.sweep import expand
+from assay.runtime.config.job import compile_mix
 
 DESCRIPTION = """\
 Compile domains and curricula and report everything that is wrong with them, in one pass. No model, no sandbox, no
@@ -62,16 +62,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     files, names, overrides = sort_words(arguments.what)
     if arguments.multirun and not overrides:
         return _misuse(terminal, "-m needs an override with several values, such as trainer.lr=1e-3,3e-4")
-    catalogue = Catalogue(registry)
+    index = DomainIndex(registry)
     try:
-        domains = [read_file(Path(shown), shown, LOCAL) for shown in files]
-        domains += [catalogue.find(name) for name in names] if arguments.what else catalogue.all()
+        domains = [found for path in files if (found := _read(path, report)) is not None]
+        domains += [index.find(name) for name in names] if arguments.what else index.all()
     except PluginError as error:
         return _misuse(terminal, str(error))
     for domain in domains:
         _check_domain(domain, registry, report)
     if overrides:
-        _check_job(overrides, arguments.multirun, registry, report)
+        _check_jobs(overrides, arguments.multirun, registry, report)
     report.findings = sort_findings(report.findings)
     if arguments.format == "json":
         terminal.print(json.dumps(to_json(report), indent=2, ensure_ascii=False))
@@ -105,45 +105,39 @@ def to_json(report: Report) -> dict[str, list[object]]:
     }
 
 
-def _check_domain(domain: DomainTree, registry: Registry, report: Report) -> None:
-    if domain.tree is None:
-        report.findings += domain.findings
-    elif domain.tree.get("curriculum") is not None and domain.tree.get("domain") is None:
-        mix = compile_mix(domain.tree, (), registry)
+def _read(path: str, report: Report) -> Found | None:
+    try:
+        return read_domain_file(Path(path), path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        report.findings.append(finding("YM005", Span(path, 1, 1, 1), f"a file must be readable, got {reason}"))
+        return None
+
+
+def _check_domain(domain: Found, registry: Registry, report: Report) -> None:
+    tree = domain.tree
+    if tree is not None and tree.get("curriculum") is not None and tree.get("domain") is None:
+        mix = compile_mix(tree, (), registry, domain.base)
         report.findings += [*domain.findings, *mix.findings]
-        report.compiled += mix.entries.values()
+        report.compiled += mix.compiled.domains.values()
     else:
-        report.add(compile_tree(domain.tree, registry, domain.base, domain.dist, domain.findings))
+        report.add(domain.compile(registry))
 
 
-def _check_job(texts: list[str], is_sweep: bool, registry: Registry, report: Report) -> None:
-    overrides, findings = read_overrides(texts)
+def _check_jobs(texts: list[str], is_sweep: bool, registry: Registry, report: Report) -> None:
+    jobs, findings = read_jobs(texts, is_sweep, registry)
     report.findings += findings
-    jobs = [overrides]
-    if is_sweep:
-        jobs, findings = expand(overrides)
-        report.findings += findings
     for job in jobs:
-        prepared = prepare(job, registry)
-        report.findings += prepared.findings
-        report.compiled += prepared.mix.entries.values() if prepared.mix is not None else ()
+        report.compiled += job.mix.compiled.domains.values() if job.mix is not None else ()
 
 
 def _print(report: Report, terminal: Terminal) -> None:
-    for found in report.findings:
-        first, _, rest = render(found).partition("\n")
-        label, mark, message = first.partition(": ")
-        terminal.print(f"{terminal.paint(label, found.severity)}{mark}{message}\n{rest}\n")
-    for one in report.compiled:
-        if one.facts is not None:
-            first, _, rest = one.facts.to_text().partition("\n")
-            terminal.print(f"{terminal.paint(first, 'strong')}\n{rest}\n")
-    errors = sum(found.severity == "error" for found in report.findings)
-    warnings = len(report.findings) - errors
-    counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
-    style = "error" if errors else "warning" if warnings else "good"
-    sound = sum(one.facts is not None for one in report.compiled)
-    terminal.print(f"{plural(sound, 'sound domain')}, {terminal.paint(counts, style)}")
+    print_findings(report.findings, terminal)
+    sound = [one.facts for one in report.compiled if one.facts is not None]
+    for facts in sound:
+        first, _, rest = facts.to_text().partition("\n")
+        terminal.print(f"{terminal.paint(first, 'strong')}\n{rest}\n")
+    terminal.print(f"{plural(len(sound), 'sound domain')}, {count_text(report.findings, terminal)}")
 
 
 def _misuse(terminal: Terminal, message: str) -> int:

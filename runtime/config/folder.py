@@ -27,7 +27,7 @@ def folders(registry: Registry) -> list[Folder]:
     Raises:
         PluginError: a package names a folder that it does not have.
     """
-    found = [Folder(package_folder("assay") / "conf", "assay-rl")]
+    found = [Folder((package_folder("assay") / "conf").resolve(), "assay-rl")]
     for offer in registry.of_kind("config_dir"):
         package, _, inside = offer.name.partition("/")
         path = package_folder(package) / inside

@@ -1,0 +1,97 @@
+"""`assay plan`: the graph a run would execute."""
+
+import argparse
+
+import msgspec
+
+from assay.core.error import SourceError
+from assay.core.registry import installed
+from assay.dsl.plan import Plan, Resources, build_plan
+from assay.dsl.source.diagnostic import Finding
+from assay.runtime.cli.job import (
+    OVERRIDES,
+    add_job_arguments,
+    count_text,
+    has_errors,
+    print_config,
+    print_findings,
+    read_jobs,
+)
+from assay.runtime.cli.terminal import Terminal
+from assay.runtime.config.job import Job
+
+DESCRIPTION = """\
+Compile a curriculum with its domains and show the graph that a run would execute: stages, queues, capacities, and what
+is proved of every domain. Nothing is started."""
+
+EPILOG = f"""\
+{OVERRIDES}
+examples:
+  assay plan
+  assay plan curriculum=quickstart curriculum.mix.spell.share=2 --format mermaid
+  assay plan -m launcher.rollouts=1,2 --format json
+  assay plan trainer.lr=3e-4 --cfg job
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what this verb takes."""
+    add_job_arguments(parser)
+    parser.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Print the plan of each job."""
+    jobs, findings = read_jobs(arguments.overrides, arguments.multirun, installed())
+    if has_errors(findings):
+        return _refuse(findings, terminal)
+    print_findings(findings, terminal, err=True)
+    if arguments.cfg:
+        print_config(jobs, arguments.cfg, terminal)
+        return 0
+    plans = []
+    for job in jobs:
+        try:
+            plans.append(plan_of(job))
+        except SourceError as error:
+            return _refuse([found for found in error.findings if isinstance(found, Finding)], terminal)
+    for index, (job, plan) in enumerate(zip(jobs, plans, strict=True)):
+        if len(plans) > 1 and arguments.format == "text":
+            texts = " ".join(override.text for override in job.composition.overrides)
+            terminal.print(f"{chr(10) if index else ''}{terminal.paint(f'job {index}: {texts}', 'strong')}")
+        terminal.print(_show(plan, arguments.format).rstrip("\n"))
+    return 0
+
+
+def plan_of(job: Job) -> Plan:
+    """Return the plan of a job without errors.
+
+    Raises:
+        SourceError: a domain needs a sandbox that no installed backend declares (SB001).
+    """
+    settings, mix = job.composition.settings, job.mix
+    assert settings is not None and mix is not None
+    resources = Resources(
+        sources=settings.launcher.sources,
+        rollouts=settings.launcher.rollouts,
+        verifiers=settings.launcher.verifiers,
+        trainers=settings.launcher.trainers,
+        slots=int(settings.engine.options.get("max_active", Resources().slots)),
+        batch=settings.trainer.batch,
+        max_staleness=settings.scheduler.max_staleness,
+    )
+    return build_plan(mix.compiled, resources)
+
+
+def _show(plan: Plan, form: str) -> str:
+    from assay.dsl.diagram import plan_mermaid, plan_text
+
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
+    return plan_text(plan) if form == "text" else plan_mermaid(plan)
+
+
+def _refuse(findings: list[Finding], terminal: Terminal) -> int:
+    print_findings(findings, terminal, err=True)
+    terminal.complain(f"no plan: {count_text(findings, terminal, err=True)}")
+    return 1

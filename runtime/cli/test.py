@@ -1,0 +1,144 @@
+"""`assay test`: a domain's examples, and the first rows of its sources."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.error import AssayError, PluginError
+from assay.core.registry import Registry, installed
+from assay.dsl.compile import Compiled
+from assay.dsl.domain import open_source
+from assay.dsl.index import DomainIndex, read_domain_file
+from assay.dsl.program import Program, Use
+from assay.dsl.reduce import Grader, functions_of
+from assay.dsl.rows import check_row, split_fields
+from assay.runtime.cli.example import Outcome, run_example
+from assay.runtime.cli.job import has_errors, print_findings
+from assay.runtime.cli.terminal import Terminal, columns, plural
+
+DESCRIPTION = """\
+Compile domains, run their examples through the compiled reward, and read the first rows of their sources. No model and
+no sandbox."""
+
+EPILOG = """\
+exit status: 0 all hold; 1 a domain does not compile, an example fails or a row does not fit; 2 wrong usage
+
+examples:
+  assay test quickstart.spell
+  assay test fix_bug.yaml --rows 100
+"""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """How reading one split went; `problem` is empty where all rows fit."""
+
+    split: str
+    count: int
+    problem: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what this verb takes."""
+    parser.add_argument("domains", nargs="+", metavar="DOMAIN", help="ids of installed domains, or files")
+    parser.add_argument("--rows", type=_count, default=8, metavar="N", help="rows to read of each source; default: 8")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Test the domains, all of them whatever fails."""
+    registry = installed()
+    index = DomainIndex(registry)
+    found: list[tuple[str, Compiled]] = []
+    for name in arguments.domains:
+        try:
+            is_file = name.endswith((".yaml", ".yml")) or Path(name).exists()
+            found.append((name, (read_domain_file(Path(name)) if is_file else index.find(name)).compile(registry)))
+        except (PluginError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            terminal.complain(f"assay test: error: {name}: {reason}")
+            return 2
+    functions = functions_of([offer.value for offer in registry.of_kind("function")])
+    reports: list[dict[str, Any]] = []
+    status = 0
+    for name, compiled in found:
+        outcomes: list[Outcome] = []
+        rows: list[Row] = []
+        if compiled.program is not None:
+            grader = Grader(compiled.program, functions)
+            outcomes = [run_example(grader, example) for example in compiled.program.examples]
+            rows = list(_rows(compiled.program, compiled.base, registry, arguments.rows))
+        failed = has_errors(compiled.findings) or any(one.problem for one in (*outcomes, *rows))
+        status |= int(failed)
+        reports.append(_to_json(name, compiled, outcomes, rows))
+        if arguments.format == "text":
+            _print(name, compiled, outcomes, rows, terminal)
+    if arguments.format == "json":
+        terminal.print(json.dumps({"domains": reports}, indent=2, ensure_ascii=False))
+    return status
+
+
+def _rows(program: Program, base: Path, registry: Registry, limit: int) -> Iterator[Row]:
+    for split, data in program.data.items():
+        if not isinstance(data, Use) or limit == 0:
+            continue
+        fields = split_fields(program.fields, split)
+        count = 0
+        try:
+            source = open_source(registry.find("source", data.leaf).value, data, program.params, base, split)
+            for count in range(min(len(source), limit)):
+                if (reason := check_row(source.read(count), fields)) is not None:
+                    yield Row(split, count, f"DA001: row {count} {reason}")
+                    break
+            else:
+                count = min(len(source), limit)
+                yield Row(split, count, "" if count else "DA001: a source must have rows, got none")
+        except AssayError as error:
+            yield Row(split, count, f"{error.error_code}: {error}")
+        except Exception as error:  # a source is a package's code; whatever it raises is what this verb looks for
+            yield Row(split, count, f"DA001: row {count} must be readable, got {type(error).__name__}: {error}")
+
+
+def _print(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row], terminal: Terminal) -> None:
+    print_findings(compiled.findings, terminal)
+    title = compiled.program.identity if compiled.program is not None else name
+    terminal.print(terminal.paint(title, "strong"))
+    table = []
+    for one in outcomes:
+        got = "" if one.payout is None else f"{one.payout.reward:g}"
+        table.append((one.problem, (one.name, f"reward {one.expected}", f"got {got}" if got else "", one.problem)))
+    for row in rows:
+        table.append((row.problem, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
+    for (problem, _), line in zip(table, columns([cells for _, cells in table]), strict=True):
+        mark = terminal.paint("fail", "error") if problem else terminal.paint("pass", "good")
+        terminal.print(f"  {mark}  {line}")
+    failed = sum(bool(problem) for problem, _ in table)
+    if compiled.program is None:
+        terminal.print("  does not compile\n")
+    else:
+        none = "" if outcomes else "no examples, "
+        terminal.print(f"  {none}{len(table) - failed} passed, {failed} failed\n")
+
+
+def _to_json(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row]) -> dict[str, Any]:
+    return {
+        "domain": name,
+        "diagnostics": [found.to_json() for found in compiled.findings],
+        "examples": [
+            {"name": one.name, "expected": one.expected, "problem": one.problem,
+             "reward": None if one.payout is None else one.payout.reward,
+             "success": None if one.payout is None else one.payout.success}
+            for one in outcomes
+        ],
+        "rows": [{"split": row.split, "count": row.count, "problem": row.problem} for row in rows],
+    }  # fmt: skip
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be at least 0")
+    return value
