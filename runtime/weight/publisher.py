@@ -37,12 +37,13 @@ class WeightPublisher:
         self.folder = Path(folder)
         self.layout = layout
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.folder / "writer.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self.folder / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._lock)
+            os.close(lock)
             raise StoreError("weights must have one publisher", got="another one that lives", at=self.folder) from None
+        self._lock = [lock]
         self._descriptors: list[int] = []
         self._maps: list[mmap.mmap] = []
         try:
@@ -95,9 +96,9 @@ class WeightPublisher:
         """Let go of the files; what is published stays readable."""
         for mapped in self._maps:
             mapped.close()
-        for descriptor in [*self._descriptors, self._lock]:
+        for descriptor in [*self._descriptors, *self._lock]:
             os.close(descriptor)
-        self._maps, self._descriptors = [], []
+        self._maps, self._descriptors, self._lock = [], [], []
 
     def _open(self) -> None:
         path = self.folder / "layout.json"
@@ -105,7 +106,7 @@ class WeightPublisher:
             raise StoreError("a weight folder must keep its layout", got=f"{len(found.tensors)} other tensors", at=path)
         for index in range(self.layout.num_buffers):
             buffer = self.layout.buffer_path(self.folder, index)
-            self._descriptors.append(os.open(buffer, os.O_RDWR | os.O_CREAT, 0o600))
+            self._descriptors.append(os.open(buffer, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             try:
                 # A hole in a full /dev/shm would end the process with SIGBUS at the first write.
                 os.posix_fallocate(self._descriptors[-1], 0, self.layout.file_bytes)
