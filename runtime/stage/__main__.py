@@ -22,6 +22,8 @@ from assay.runtime.wire.server import socket_address
 _PR_SET_PDEATHSIG = 1
 # Episodes that a verify worker holds at a time, so that it never waits for the coordinator between two.
 _VERIFY_SLOTS = 32
+# Episodes that an engine plays at a time, where it does not say.
+_ROLLOUT_SLOTS = 256
 # Difference of log-probs that rounding in float32 explains.
 _PROBE_TOLERANCE = 1e-3
 _PROBE_SEQUENCES, _PROBE_TOKENS = 4, 12
@@ -84,15 +86,16 @@ def run_rollout(plan: RunPlan, folder: RunFolder, name: str) -> None:
 
     set_threads(plan)
     settings = plan.settings["engine"]
-    engine = factory(plan, "engine")(Path(plan.policy), max_active=settings["max_active"], **settings["options"])
-    chat = read_chat(Path(plan.policy))
+    engine = factory(plan, "engine")(Path(plan.policy), **settings["options"])
+    chat = read_chat(Path(plan.policy), plan.settings["policy"]["chat_format"])
     parsers = None
     if refs := parser_refs(plan):
         parsers = VerifierHost()
         parsers.start(refs)
     probe = Probe(folder.probes, _PROBE_TOLERANCE, lambda line: print(f"alarm: {line}", file=sys.stderr, flush=True))
     store = open_store(plan, folder, name)
-    client = connect(plan, folder, "rollout", name, {"slots": float(settings["max_active"])})
+    slots = float(settings["options"].get("max_active", _ROLLOUT_SLOTS))
+    client = connect(plan, folder, "rollout", name, {"slots": slots})
     stage = RolloutStage(
         plan,
         engine,
@@ -137,15 +140,9 @@ def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
 
     set_threads(plan)
     settings, policy = plan.settings["trainer"], Path(plan.policy)
-    trainer = factory(plan, "trainer")(
-        policy,
-        beta1=settings["beta1"],
-        beta2=settings["beta2"],
-        epsilon=settings["eps"],
-        seed=plan.seed,
-        **settings["options"],
-    )
-    worker = RankWorker(plan, trainer, read_chat(policy), open_store(plan, folder, None))
+    trainer = factory(plan, "trainer")(policy, seed=plan.seed, **settings["options"])
+    chat = read_chat(policy, plan.settings["policy"]["chat_format"])
+    worker = RankWorker(plan, trainer, chat, open_store(plan, folder, None))
     if trainer.group.rank != 0:
         worker.follow(trainer.group)
         return
@@ -186,10 +183,7 @@ def connect(plan: RunPlan, folder: RunFolder, role: Any, name: str, capacity: di
 
 def open_store(plan: RunPlan, folder: RunFolder, writer: str | None) -> Any:
     """Return this process's handle on the blobs of the run."""
-    settings = plan.settings["store"]
-    return factory(plan, "store")(
-        folder.blobs, writer, segment_bytes=settings["segment_mib"] << 20, **settings["options"]
-    )
+    return factory(plan, "store")(folder.blobs, writer, **plan.settings["store"]["options"])
 
 
 def factory(plan: RunPlan, kind: str) -> Any:
