@@ -1,0 +1,1 @@
+"""Sandbox backends that Assay brings itself; isolating ones are plugins."""

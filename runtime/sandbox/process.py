@@ -1,0 +1,189 @@
+"""`process`: commands of trusted code as plain processes in a folder of their own. It isolates nothing.
+
+It exists for domains whose programs are one's own. A run must name it; nothing chooses it by itself, and what it does
+not declare (an image, a network to keep out of, a fresh grading box, snapshots) no domain gets from it.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from assay.core.error import SandboxError
+from assay.core.sandbox import ExecResult, ExecStatus, SandboxSpec
+from assay.runtime.verify.descent import descendants, kill
+
+DEFAULT_TIMEOUT_S = 60.0
+MAX_OUTPUT_BYTES = 1 << 20
+
+
+class ProcessSandbox:
+    """A folder to run commands in; made by `ProcessBackend.acquire`.
+
+    Args:
+        folder: Its own, removed on close.
+        deadline: When its time is over, on the clock of `time.monotonic`.
+        cpus: Cores that commands may use.
+    """
+
+    def __init__(self, folder: Path, deadline: float, cpus: frozenset[int]) -> None:
+        self.folder = folder
+        self.deadline = deadline
+        self.cpus = cpus
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> ExecResult:
+        """Run a command and wait for its end; a timeout kills it with all descendants that are still its own."""
+        started = time.monotonic()
+        left = min(timeout_s or DEFAULT_TIMEOUT_S, self.deadline - started)
+        if left <= 0:
+            return ExecResult("timeout", stderr=b"the time of the box is over")
+        # taskset, of every Debian's base system: set before the command begins, not while it already runs.
+        process = await asyncio.create_subprocess_exec(
+            *("taskset", "--cpu-list", ",".join(map(str, sorted(self.cpus)))),
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=self._inside(cwd or "."),
+            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.folder), **(env or {})},
+            start_new_session=True,
+        )
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out, err = bytearray(), bytearray()
+        ended: ExecStatus | None = None
+        try:
+            async with asyncio.timeout(left):
+                await _converse(process, stdin, out, err)
+        except TimeoutError:
+            ended = "timeout"
+        except OverflowError:
+            ended = "output_limit"
+        if ended is not None:
+            for pid in (*descendants(process.pid), process.pid):
+                kill(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        code = await process.wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ExecResult(
+            ended or ("ok" if code == 0 else "signal" if code < 0 else "nonzero"),
+            code if code >= 0 and ended is None else None,
+            bytes(out[:MAX_OUTPUT_BYTES]),
+            bytes(err[:MAX_OUTPUT_BYTES]),
+            time.monotonic() - started,
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        )
+
+    async def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """Write a file inside the folder."""
+        target = self._inside(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        target.chmod(mode)
+
+    async def get(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
+        """Read a file inside the folder."""
+        try:
+            with self._inside(path).open("rb") as file:
+                data = file.read(max_bytes + 1)
+        except OSError as error:
+            raise SandboxError("a file must be readable", got=error.strerror, at=path) from None
+        if len(data) > max_bytes:
+            raise SandboxError(f"a file must have at most {max_bytes} bytes", at=path)
+        return data
+
+    async def snapshot(self) -> str:
+        """Not declared."""
+        raise _undeclared("snapshot")
+
+    async def fork(self, snapshot: str, n: int) -> "list[ProcessSandbox]":
+        """Not declared."""
+        raise _undeclared("fork")
+
+    async def reset(self, to: str | None = None) -> None:
+        """Not declared."""
+        raise _undeclared("reset")
+
+    async def fingerprint(self) -> str:
+        """Not declared: what a command changed outside its folder is nowhere recorded."""
+        raise _undeclared("fingerprint")
+
+    async def close(self) -> None:
+        """Remove the folder; safe to call twice."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _inside(self, path: str) -> Path:
+        # Absolute paths count from the folder, as they would from the root of a real box.
+        target = (self.folder / path.lstrip("/")).resolve()
+        if not target.is_relative_to(self.folder.resolve()):
+            raise SandboxError("a path must lie inside the box", got=path)
+        return target
+
+
+class ProcessBackend:
+    """Makes folders to run trusted commands in."""
+
+    name = "process"
+
+    def capabilities(self) -> frozenset[str]:
+        """Return what it can hold a command to; isolation is not among it."""
+        return frozenset({"exec", "cpu", "time"})
+
+    async def prepare(self, image: str) -> str:
+        """Return the name itself: commands run on the machine as it is."""
+        return image
+
+    async def acquire(self, spec: SandboxSpec, deadline_s: float) -> ProcessSandbox:
+        """Return a new folder.
+
+        Raises:
+            SandboxError: the box must have memory bounded, and this backend cannot.
+        """
+        if spec.memory_bytes is not None:
+            raise SandboxError("a box with bounded memory must come from another backend", got=self.name)
+        cores = sorted(os.sched_getaffinity(0))
+        cpus = frozenset(cores[: max(1, round(spec.cpu))])
+        deadline = time.monotonic() + (spec.time_s or float("inf"))
+        return ProcessSandbox(Path(tempfile.mkdtemp(prefix="assay-box-")), deadline, cpus)
+
+    async def reap(self) -> int:
+        """Find nothing: a folder says nothing of its owner."""
+        return 0
+
+
+async def _converse(process: asyncio.subprocess.Process, stdin: bytes, out: bytearray, err: bytearray) -> None:
+    """Feed a process and collect what it says; OverflowError where it says too much."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+
+    async def feed(pipe: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            pipe.write(stdin)
+            await pipe.drain()
+        pipe.close()
+
+    async def collect(pipe: asyncio.StreamReader, into: bytearray) -> None:
+        while data := await pipe.read(1 << 16):
+            into += data
+            if len(into) > MAX_OUTPUT_BYTES:
+                raise OverflowError
+
+    await asyncio.gather(feed(process.stdin), collect(process.stdout, out), collect(process.stderr, err))
+    await process.wait()
+
+
+def _undeclared(what: str) -> SandboxError:
+    return SandboxError(f"a backend must declare `{what}` to be asked for it", got="process")
