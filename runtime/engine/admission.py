@@ -17,13 +17,15 @@ class Admission(msgspec.Struct):
 
     Attributes:
         row: Of the first request with this prompt.
-        siblings: Further requests with the same prompt; they get rows after those of all distinct prompts.
+        requests: All requests with this prompt; those after the first get rows after those of all distinct prompts.
+        prompt: Its tokens; int32, shape (P,).
         donor: Row whose keys and values it starts from; -1 for none.
         shared: Positions it takes from there.
     """
 
     row: int
-    siblings: list[Prompt]
+    requests: list[GenerateRequest]
+    prompt: NDArray[np.int32]
     donor: int
     shared: int
 
@@ -31,7 +33,7 @@ class Admission(msgspec.Struct):
 def plan_admissions(
     table: Table, prompts: Sequence[Prompt], epoch: int, min_shared: int
 ) -> tuple[list[Admission], list[Prompt]]:
-    """Give rows to distinct prompts; siblings and donors are noted.
+    """Give rows to distinct prompts; further requests and donors are noted.
 
     Args:
         table: Rows; the distinct prompts are added.
@@ -50,7 +52,7 @@ def plan_admissions(
         key = prompt_P.tobytes()
         known = by_prompt.get(key)
         if isinstance(known, Admission):
-            known.siblings.append((request, prompt_P))
+            known.requests.append(request)
             continue
         if known is not None:
             deferred.append((request, prompt_P))
@@ -65,8 +67,7 @@ def plan_admissions(
             by_prompt[key] = []
             deferred.append((request, prompt_P))
             continue
-        row = table.add(request, prompt_P, epoch)
-        table.length[row] = len(prompt_P)
-        by_prompt[key] = admission = Admission(row, [], donor, shared)
+        row = table.add(prompt_P, epoch)
+        by_prompt[key] = admission = Admission(row, [request], prompt_P, donor, shared)
         admissions.append(admission)
     return admissions, deferred

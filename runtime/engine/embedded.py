@@ -225,38 +225,33 @@ class EmbeddedEngine:
                 table.touch(admission.donor)
                 cache.share(admission.donor, admission.row, admission.row + 1, admission.shared)
         starts_B = rows_to_index([admission.shared for admission in admissions])
-        counts_B = table.prompt[first : first + len(admissions)] - starts_B
+        counts_B = rows_to_index([len(admission.prompt) for admission in admissions]) - starts_B
         if self._is_deterministic:
-            hidden = [
-                self._last_hidden(first + i, starts_B[i : i + 1], counts_B[i : i + 1]) for i in range(len(counts_B))
-            ]
-            hidden_BH = torch.cat(hidden)
+            rows = range(len(admissions))
+            logits_BV = torch.cat([self._prefill(first + i, starts_B[i : i + 1], counts_B[i : i + 1]) for i in rows])
         else:
-            hidden_BH = self._last_hidden(first, starts_B, counts_B)
-        sources = []
-        sibling_row = first + len(admissions)
+            logits_BV = self._prefill(first, starts_B, counts_B)
+        order = list(range(len(admissions)))
+        requests = [admission.requests[0] for admission in admissions]
         for index, admission in enumerate(admissions):
-            length = int(starts_B[index] + counts_B[index])
-            rows = [table.add(*sibling, self._epoch) for sibling in admission.siblings]
-            table.length[rows] = length
-            cache.share(admission.row, sibling_row, sibling_row + len(rows), length)
-            sibling_row += len(rows)
-            sources += [index] * len(rows)
-            self.stats.prompt_tokens += length * (1 + len(rows))
-            self.stats.shared_tokens += admission.shared + length * len(rows)
-        if self._is_deterministic:
-            logits_BV = torch.cat([self._model.logits(hidden_BH[i : i + 1]) for i in range(len(hidden_BH))])
-        else:
-            logits_BV = self._model.logits(hidden_BH)
-        order = self._on_device(np.r_[np.arange(len(admissions)), rows_to_index(sources)])
-        return self._sample(first, logits_BV[order])
+            length, further = len(admission.prompt), admission.requests[1:]
+            if further:
+                row = table.add(admission.prompt, self._epoch, len(further))
+                cache.share(admission.row, row, row + len(further), length)
+                order += [index] * len(further)
+                requests += further
+            self.stats.prompt_tokens += length * len(admission.requests)
+            self.stats.shared_tokens += admission.shared + length * len(further)
+        table.assign(first, requests)
+        return self._sample(first, logits_BV if len(order) == len(admissions) else logits_BV[order])
 
-    def _last_hidden(self, first: int, starts_B: NDArray[np.int64], counts_B: NDArray[np.int64]) -> Tensor:
+    def _prefill(self, first: int, starts_B: NDArray[np.int64], counts_B: NDArray[np.int64]) -> Tensor:
+        """Compute the prompts of neighbouring rows from `starts_B` on; return the scores after each."""
         rows = range(first, first + len(starts_B))
         tokens = [self._table.tokens[row, s : s + c] for row, s, c in zip(rows, starts_B, counts_B, strict=True)]
         positions_N, attend = self._cache.attend(first, starts_B, counts_B)
-        hidden_NH = self._model.hidden(self._on_device(np.concatenate(tokens)), positions_N, attend)
-        return hidden_NH[self._on_device(np.cumsum(counts_B) - 1)]
+        ids_N, last_B = self._on_device(np.concatenate(tokens)), self._on_device(np.cumsum(counts_B) - 1)
+        return self._model.logits(self._model.hidden(ids_N, positions_N, attend, last_B))
 
     def _step(self, end: int) -> NDArray[np.int64]:
         """Compute and sample one token for the rows before `end`; return the rows that are done."""
@@ -298,18 +293,21 @@ class EmbeddedEngine:
         if not len(rows):
             return []
         table = self._table
-        completions = [self._complete(row, "stop" if table.is_stopped(row) else "length") for row in rows.tolist()]
-        for row in rows.tolist():
-            self._retain(row)
+        stopped = table.are_stopped(rows).tolist()
+        reasons: list[FinishReason] = ["stop" if is_stopped else "length" for is_stopped in stopped]
+        completions = [self._complete(row, reason) for row, reason in zip(rows.tolist(), reasons, strict=True)]
+        if table.max_retained:
+            # Keys of a row that lived through new weights are of no use to a new prompt.
+            is_useful = (table.length[rows] >= self._min_shared_tokens) & (table.epoch[rows] == self._epoch)
+            for row in rows[is_useful].tolist():
+                self._retain(row)
         self._remove(rows)
         return completions
 
     def _retain(self, row: int) -> None:
         """Keep a finished row for prompts that begin like it."""
         table = self._table
-        # Keys of a row that lived through new weights are of no use to a new prompt.
-        is_useful = table.length[row] >= self._min_shared_tokens and table.epoch[row] == self._epoch
-        if table.max_retained and is_useful and (kept := table.retain(row)) is not None:
+        if (kept := table.retain(row)) is not None:
             self._cache.share(row, kept, kept + 1, int(table.length[row]))
             table.copy(rows_to_index([row]), rows_to_index([kept]))
             table.touch(kept)

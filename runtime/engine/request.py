@@ -48,7 +48,8 @@ def _check_tokens(tokens: Array, vocab_size: int, at: str) -> NDArray[np.int32]:
     if not tokens.shape[0]:
         raise EngineError("a prompt must have at least one token", at=at)
     values = np.frombuffer(tokens.data, np.int32)
-    if values.min() < 0 or values.max() >= vocab_size:
+    # A negative token is a large one without its sign.
+    if values.view(np.uint32).max() >= vocab_size:
         unknown = values[(values < 0) | (values >= vocab_size)][0]
         raise EngineError(f"tokens must be below {vocab_size}", got=int(unknown), at=at)
     return values

@@ -4,6 +4,8 @@ Rows 0 to `num_active` are requests that sample; the rows from `max_active` on k
 values a later prompt may begin with. The rest is free. Nothing here knows torch.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ class Table:
 
     Attributes:
         request_id: Whose row it is.
-        length: Positions whose keys and values are in the cache.
+        length: Positions whose keys and values are in the cache, or will be before the next row is added.
         prompt: Tokens of the prompt.
         count: Tokens sampled.
         limit: Most tokens to sample, room included.
@@ -60,27 +62,30 @@ class Table:
         """Requests that still fit."""
         return self.max_active - self.num_active
 
-    def add(self, request: GenerateRequest, prompt_P: NDArray[np.int32], epoch: int) -> int:
-        """Give a request the next row; return the row."""
-        row = self.num_active
-        self.num_active += 1
-        sampling, length = request.sampling, len(prompt_P)
-        if len(sampling.stop_ids) > self.stop.shape[1]:
-            more = len(sampling.stop_ids) - self.stop.shape[1]
-            self.stop = np.pad(self.stop, ((0, 0), (0, more)), constant_values=-1)
-        self.request_id[row] = request.request_id
-        self.length[row] = 0
-        self.prompt[row] = length
-        self.count[row] = 0
-        self.limit[row] = min(sampling.max_tokens, self.tokens.shape[1] - length)
-        self.temperature[row] = sampling.temperature
-        self.top_p[row] = sampling.top_p
-        self.seed[row] = sampling.seed & 0xFFFFFFFFFFFFFFFF
-        self.stop[row] = -1
-        self.stop[row, : len(sampling.stop_ids)] = sampling.stop_ids
-        self.epoch[row] = epoch
-        self.tokens[row, :length] = prompt_P
+    def add(self, prompt_P: NDArray[np.int32], epoch: int, count: int = 1) -> int:
+        """Give the next rows to as many requests of one prompt; return the first. `assign` says whose they are."""
+        row, end = self.num_active, self.num_active + count
+        self.num_active = end
+        self.tokens[row:end, : len(prompt_P)] = prompt_P
+        self.prompt[row:end] = self.length[row:end] = len(prompt_P)
+        self.epoch[row:end] = epoch
         return row
+
+    def assign(self, first: int, requests: Sequence[GenerateRequest]) -> None:
+        """Write ids and sampling of the requests in the rows from `first` on."""
+        rows = slice(first, first + len(requests))
+        sampling = [request.sampling for request in requests]
+        self.request_id[rows] = [request.request_id for request in requests]
+        self.count[rows] = 0
+        room = self.tokens.shape[1] - self.prompt[rows]
+        self.limit[rows] = np.minimum([min(chosen.max_tokens, self.tokens.shape[1]) for chosen in sampling], room)
+        self.temperature[rows] = [chosen.temperature for chosen in sampling]
+        self.top_p[rows] = [chosen.top_p for chosen in sampling]
+        self.seed[rows] = [chosen.seed & 0xFFFFFFFFFFFFFFFF for chosen in sampling]
+        if (most := max(len(chosen.stop_ids) for chosen in sampling)) > self.stop.shape[1]:
+            self.stop = np.pad(self.stop, ((0, 0), (0, most - self.stop.shape[1])), constant_values=-1)
+        width = self.stop.shape[1]
+        self.stop[rows] = [(*chosen.stop_ids, *(-1,) * (width - len(chosen.stop_ids))) for chosen in sampling]
 
     def record(
         self, first: int, end: int, tokens_B: NDArray[np.int32], logprobs_B: NDArray[np.float32], version: int
@@ -96,15 +101,16 @@ class Table:
         is_done |= (self.stop[first:end] == tokens_B[:, None]).any(1)
         return rows[is_done]
 
-    def is_stopped(self, row: int) -> bool:
-        """Whether the row's last token is one of its stop ids."""
-        return bool((self.stop[row] == self.tokens[row, self.prompt[row] + self.count[row] - 1]).any())
+    def are_stopped(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether the last token of each row is one of its stop ids."""
+        last = self.tokens[rows, self.prompt[rows] + self.count[rows] - 1]
+        return (self.stop[rows] == last[:, None]).any(1)
 
     def match(self, prompt_P: NDArray[np.int32], epoch: int) -> tuple[int, int]:
         """Return the row that shares the longest prefix with a prompt, and its length.
 
-        Rows under other weights do not count, nor positions that are not in the cache. Positions of an active row
-        that is being filled count as they will be: its `length` is set when the row is.
+        Rows under other weights do not count, nor positions that are not in the cache; a row that was just added
+        counts as if it were filled.
         """
         used = np.flatnonzero(self.epoch == epoch)
         if not len(used):

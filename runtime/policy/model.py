@@ -147,8 +147,11 @@ class Model:
         if wanted:
             raise ConfigError("a policy must have all its tensors", got=f"no {', '.join(sorted(wanted))}", at=at)
 
-    def hidden(self, ids_N: Tensor, positions_N: Tensor, attend: Attend) -> Tensor:
-        """Return the last hidden state of every token, after the final norm; shape (N, H)."""
+    def hidden(self, ids_N: Tensor, positions_N: Tensor, attend: Attend, kept: Tensor | None = None) -> Tensor:
+        """Return the last hidden state of every token, after the final norm; shape (N, H).
+
+        With `kept`, indices into N, only of those tokens: all but their keys and values is left out of the last block.
+        """
         shape, weights = self.shape, self.weights
         heads, kv_heads, width, eps = shape.num_heads, shape.num_kv_heads, shape.head_dim, shape.norm_eps
         turned = heads + kv_heads
@@ -164,6 +167,8 @@ class Model:
             pairs = torch.view_as_complex(qk.float().unflatten(-1, (-1, 2)))
             qk = torch.view_as_real(pairs * turns_N1D).flatten(-2).to(self.dtype)
             context = attend(index, qk[:, :heads], qk[:, heads:], v_NKD).reshape(-1, heads * width)
+            if kept is not None and layer is weights.layers[-1]:
+                x_NH, context = x_NH[kept], context[kept]
             x_NH = _add_linear(x_NH, context, layer.out, layer.out_bias)
             gate_up = functional.linear(_norm(x_NH, layer.ffn_norm, eps), layer.gate_up, layer.gate_up_bias)
             gate, up = gate_up.chunk(2, -1)

@@ -26,7 +26,7 @@ def test_removing_rows_leaves_the_others_whole(events: list[str | list[int]]) ->
             request = GenerateRequest(
                 next_id, Array("int32", prompt.shape, prompt.tobytes()), Sampling(3, seed=next_id)
             )
-            table.add(request, prompt, epoch=0)
+            table.assign(table.add(prompt, epoch=0), [request])
             alive.add(next_id)
             next_id += 1
         active = table.request_id[: table.num_active].tolist()
@@ -42,5 +42,6 @@ def test_removing_rows_leaves_the_others_whole(events: list[str | list[int]]) ->
 def test_limit_includes_the_room_that_is_left() -> None:
     table = Table(max_active=1, max_retained=0, max_context=8)
     prompt = np.zeros(6, np.int32)
-    row = table.add(GenerateRequest(1, Array.of(prompt.tolist(), "int32"), Sampling(50)), prompt, epoch=0)
+    row = table.add(prompt, epoch=0)
+    table.assign(row, [GenerateRequest(1, Array.of(prompt.tolist(), "int32"), Sampling(2**70))])
     assert table.limit[row] == 2
