@@ -67,6 +67,7 @@ def replay(run: Run, out: list[Instruction], episode: Episode, why: str) -> None
         grouping.drop(run, out, episode, "lost_blob")
         return
     step(run, episode, "planned", why)
+    out.append(record.lost(episode.number))
     queue_rollout(run, episode, is_new=False)
 
 

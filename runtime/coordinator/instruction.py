@@ -14,6 +14,7 @@ Statement = Literal[
     "task",
     "grp",
     "planned",
+    "lost",
     "rolled",
     "verdict",
     "state",

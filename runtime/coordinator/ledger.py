@@ -13,21 +13,16 @@ from assay.core.error import StoreError
 from assay.runtime.coordinator.instruction import Statement, Write
 
 SCHEMA = 1
-# In the order they run: a row is planned before it is rolled, and the state that was last wins.
+# In the order they run, whatever the order within a drain: a lost rollout goes before the one that replaces it.
 STATEMENTS: dict[Statement, str] = {
     "meta": "INSERT OR REPLACE INTO meta VALUES (?, ?)",
     "task": "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?)",
     "grp": "INSERT OR REPLACE INTO grp VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    "planned": "INSERT INTO episode (episode, grp, sibling, seed, state, planned_s) VALUES (?, ?, ?, ?, 'planned', ?)",
-    "rolled": (
-        "UPDATE episode SET state = 'rolled', version = ?, trajectory = ?, trace = ?, trained_tokens = ?, rolled_s = ? "
-        "WHERE episode = ?"
-    ),
-    "verdict": (
-        "UPDATE episode SET state = ?, reward = ?, success = ?, terms = ?, verdict = ?, verify_s = ?, verified_s = ? "
-        "WHERE episode = ?"
-    ),
-    "state": "UPDATE episode SET state = ?, reason = ?, retries = ? WHERE episode = ?",
+    "planned": "INSERT INTO submission (episode, grp, sibling, seed, planned_s) VALUES (?, ?, ?, ?, ?)",
+    "lost": "DELETE FROM rollout WHERE episode = ?",
+    "rolled": "INSERT OR REPLACE INTO rollout VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "verdict": "INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "state": "UPDATE submission SET ended = ?, reason = ?, retries = ? WHERE episode = ?",
     "batch": "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)",
     "commits": "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)",
     "checkpoint": "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)",

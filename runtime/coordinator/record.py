@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from assay.core.array import Array
+from assay.core.lifecycle import ENDED
 from assay.core.trajectory import WeightVersion
 from assay.core.verdict import Scored, Verdict
 from assay.core.wire import Checkpoint, Commit, EpisodeDone, FailedTask, ReadyTask, Weights
@@ -60,39 +61,35 @@ def rolled(report: EpisodeDone, now_s: float) -> Write:
     return Write(
         "rolled",
         (
+            report.episode,
             report.version.pack(),
             _pack(report.trajectory),
             _text(report.trace),
+            report.trace.tokens,
             report.num_trained_tokens,
             now_s,
-            report.episode,
         ),
     )
 
 
 def verdict(episode: int, verdict: Verdict, wall_s: float, now_s: float) -> Write:
     """A verdict; an unscored one has neither reward nor success nor terms."""
+    told: tuple[float | None, bool | None, str | None] = (None, None, None)
     if isinstance(verdict, Scored):
         payout = verdict.payout
-        row: tuple[Any, ...] = (
-            "scored",
-            payout.reward,
-            payout.success,
-            _text(payout.terms),
-            _text(verdict),
-            wall_s,
-            now_s,
-            episode,
-        )
-    else:
-        row = ("unscored", None, None, None, _text(verdict), wall_s, now_s, episode)
-    return Write("verdict", row)
+        told = (payout.reward, payout.success, _text(payout.terms))
+    return Write("verdict", (episode, *told, _text(verdict), wall_s, now_s))
+
+
+def lost(episode: int) -> Write:
+    """The trajectory of an episode is gone; it will be played again."""
+    return Write("lost", (episode,))
 
 
 def state(episode: Episode) -> Write:
-    """The present state of an episode; a leased one stands as waiting, because leases are rebuilt."""
-    durable = {"rolling": "planned", "verifying": "rolled"}.get(episode.state, episode.state)
-    return Write("state", (durable, episode.reason, episode.retries, episode.number))
+    """How an episode ended, or its retries; all other states follow from the rows there are."""
+    ended = episode.state if episode.state in ENDED else None
+    return Write("state", (ended, episode.reason, episode.retries, episode.number))
 
 
 def batch(step: int, taken: TakenBatch, now_s: float) -> Write:

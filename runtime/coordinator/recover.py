@@ -11,7 +11,7 @@ import msgspec
 from assay.core.blob import BlobRef
 from assay.core.group import Batch
 from assay.core.scheduler import TaskStats
-from assay.core.trajectory import Trace, WeightVersion
+from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Weights
 from assay.runtime.coordinator import lease
 from assay.runtime.coordinator.ledger import Ledger
@@ -23,7 +23,6 @@ from assay.runtime.coordinator.transition import _OPEN
 _blob = msgspec.msgpack.Decoder(BlobRef).decode
 _batch = msgspec.msgpack.Decoder(Batch).decode
 _terms = msgspec.json.Decoder(dict[str, float]).decode
-_trace = msgspec.json.Decoder(Trace).decode
 _ENDED = "('trained', 'evaluated', 'dropped')"
 
 
@@ -45,8 +44,8 @@ def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:
 
 
 _LAST = (
-    "SELECT MAX(at_s) FROM log UNION ALL SELECT MAX(at_s) FROM commits UNION ALL SELECT MAX(planned_s) FROM episode "
-    "UNION ALL SELECT MAX(rolled_s) FROM episode UNION ALL SELECT MAX(verified_s) FROM episode"
+    "SELECT MAX(at_s) FROM log UNION ALL SELECT MAX(at_s) FROM commits UNION ALL SELECT MAX(planned_s) FROM submission "
+    "UNION ALL SELECT MAX(rolled_s) FROM rollout UNION ALL SELECT MAX(verified_s) FROM verdict"
 )
 
 
@@ -141,7 +140,8 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
             run.evaluations[evaluation].num_open += 1
     query = (
         "SELECT e.episode, e.grp, e.sibling, e.seed, e.planned_s, e.state, e.reason, e.retries, e.version, "
-        "e.trajectory, e.trace, e.trained_tokens, e.reward, e.success, e.terms FROM episode e JOIN grp g USING (grp) "
+        "e.trajectory, e.tokens, e.trained_tokens, e.reward, e.success, e.terms "
+        "FROM episode e JOIN grp g ON g.grp = e.grp "
         "WHERE g.state IN ('open', 'ready', 'batched') ORDER BY e.episode"
     )
     for row in ledger.rows(query):
@@ -163,7 +163,7 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
 
 def _restore(run: Run, row: tuple) -> None:
     number, grp, sibling, seed, planned_s, state, reason, retries = row[:8]
-    version, trajectory, trace, trained_tokens, reward, success, terms = row[8:]
+    version, trajectory, tokens, trained_tokens, reward, success, terms = row[8:]
     group = run.groups[grp]
     episode = Episode(
         number,
@@ -176,7 +176,7 @@ def _restore(run: Run, row: tuple) -> None:
         retries=retries,
         version=None if version is None else WeightVersion.unpack(version),
         trajectory=None if trajectory is None else _blob(trajectory),
-        tokens=0 if trace is None else _trace(trace).tokens,
+        tokens=tokens or 0,
         trained_tokens=trained_tokens or 0,
         reward=reward,
         success=bool(success),
@@ -213,7 +213,7 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
             run.tallies[name].planned_groups = number
     groups = ledger.rows(
         "SELECT g.entry, g.idx, g.state, AVG(e.success), AVG(e.reward), json_group_array(json(e.terms)), "
-        "SUM(e.trained_tokens), COUNT(*), SUM(json_extract(e.trace, '$[1]')) "
+        "SUM(e.trained_tokens), COUNT(*), SUM(e.tokens) "
         "FROM grp g JOIN episode e USING (grp) WHERE g.stage >= 0 AND e.reward IS NOT NULL "
         "AND g.state != 'open' GROUP BY g.grp ORDER BY MAX(e.verified_s)"
     )
@@ -237,7 +237,7 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
             tally.unit_groups += 1
             tally.unit_sum += tokens or 0
     for name, number, tokens in ledger.rows(
-        "SELECT entry, COUNT(*), SUM(json_extract(trace, '$[1]')) FROM episode JOIN grp USING (grp) "
+        "SELECT entry, COUNT(*), SUM(tokens) FROM episode JOIN grp USING (grp) "
         "WHERE trajectory IS NOT NULL GROUP BY entry"
     ):
         if name in run.tallies:

@@ -32,28 +32,58 @@ CREATE TABLE IF NOT EXISTS grp (     -- siblings of one task
     position INTEGER NOT NULL DEFAULT -1
 );
 
-CREATE TABLE IF NOT EXISTS episode (
+-- An episode is written in three rows, each when its fact is known and none of them rewritten as it grows; the view
+-- `episode` joins them. Ask the view.
+
+CREATE TABLE IF NOT EXISTS submission (
     episode INTEGER PRIMARY KEY,
     grp INTEGER NOT NULL,
     sibling INTEGER NOT NULL,
     seed INTEGER NOT NULL,
-    state TEXT NOT NULL,             -- core.lifecycle.State; a leased one stands as planned or rolled
-    reason TEXT NOT NULL DEFAULT '', -- DropReason, or cause of unscored
+    ended TEXT,                      -- trained | evaluated | dropped; NULL while in flight
+    reason TEXT NOT NULL DEFAULT '', -- DropReason, or cause of an unscored evaluation
     retries INTEGER NOT NULL DEFAULT 0,
-    version INTEGER,                 -- that sampled the first token
-    trajectory BLOB,                 -- msgpack BlobRef
-    trace TEXT,                      -- JSON of core.trajectory.Trace
-    trained_tokens INTEGER,
+    planned_s REAL NOT NULL          -- seconds of the run's clock
+);
+CREATE INDEX IF NOT EXISTS submission_grp ON submission (grp);
+
+CREATE TABLE IF NOT EXISTS rollout (
+    episode INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,        -- that sampled the first token
+    trajectory BLOB NOT NULL,        -- msgpack BlobRef
+    trace TEXT NOT NULL,             -- JSON of core.trajectory.Trace
+    tokens INTEGER NOT NULL,         -- sampled
+    trained_tokens INTEGER NOT NULL,
+    rolled_s REAL NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS verdict (
+    episode INTEGER PRIMARY KEY,
     reward REAL,                     -- NULL where unscored, never 0 for it
     success INTEGER,
     terms TEXT,                      -- JSON: section.name -> value
-    verdict TEXT,                    -- JSON of core.verdict.Verdict
-    verify_s REAL,
-    planned_s REAL NOT NULL,         -- seconds of the run's clock
-    rolled_s REAL,
-    verified_s REAL
+    verdict TEXT NOT NULL,           -- JSON of core.verdict.Verdict
+    verify_s REAL NOT NULL,
+    verified_s REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS episode_grp ON episode (grp);
+
+CREATE VIEW IF NOT EXISTS episode AS
+SELECT
+    s.episode, s.grp, s.sibling, s.seed,
+    CASE                             -- core.lifecycle.State; leased ones stand as planned or rolled
+        WHEN s.ended IS NOT NULL THEN s.ended
+        WHEN v.reward IS NOT NULL THEN
+            CASE g.state WHEN 'ready' THEN 'grouped' WHEN 'batched' THEN 'batched' ELSE 'scored' END
+        WHEN v.episode IS NOT NULL THEN 'unscored'
+        WHEN r.episode IS NOT NULL THEN 'rolled'
+        ELSE 'planned'
+    END AS state,
+    s.reason, s.retries, r.version, r.trajectory, r.trace, r.tokens, r.trained_tokens,
+    v.reward, v.success, v.terms, v.verdict, v.verify_s, s.planned_s, r.rolled_s, v.verified_s
+FROM submission s
+JOIN grp g ON g.grp = s.grp
+LEFT JOIN rollout r ON r.episode = s.episode
+LEFT JOIN verdict v ON v.episode = s.episode;
 
 CREATE TABLE IF NOT EXISTS batch (   -- what one step consumes; the same in every lineage
     step INTEGER PRIMARY KEY,

@@ -103,17 +103,14 @@ def _transition_verifying_unscored(run: Run, episode: Episode, why: str) -> None
     """No verdict is possible, through no doing of the policy."""
     episode.reason = why
     _close(run, episode)
-    run.dirty[episode.number] = episode
 
 
 def _transition_scored_grouped(run: Run, episode: Episode, why: str) -> None:
-    """The group is complete and worth training."""
-    run.dirty[episode.number] = episode
+    """The group is complete and worth training; the ledger tells it from the group."""
 
 
 def _transition_grouped_batched(run: Run, episode: Episode, why: str) -> None:
-    """The group is in a batch; the ledger knows which and where."""
-    run.dirty[episode.number] = episode
+    """The group is in a batch; the ledger tells it from the group."""
 
 
 def _transition_batched_trained(run: Run, episode: Episode, why: str) -> None:
