@@ -21,6 +21,8 @@ from assay.runtime.verify.descent import descendants, kill
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_OUTPUT_BYTES = 1 << 20
+# A daemon that fled its session may hold the pipes open.
+_DRAIN_S = 2.0
 
 
 class ProcessSandbox:
@@ -77,6 +79,7 @@ class ProcessSandbox:
                 kill(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            await _drain(process)
         code = await process.wait()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ExecResult(
@@ -181,8 +184,23 @@ async def _converse(process: asyncio.subprocess.Process, stdin: bytes, out: byte
             if len(into) > MAX_OUTPUT_BYTES:
                 raise OverflowError
 
-    await asyncio.gather(feed(process.stdin), collect(process.stdout, out), collect(process.stderr, err))
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(feed(process.stdin))
+            group.create_task(collect(process.stdout, out))
+            group.create_task(collect(process.stderr, err))
+    except* OverflowError:
+        raise OverflowError from None
     await process.wait()
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Read what a killed process left in its pipes: unread pipes keep its end from being noticed."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            for pipe in (process.stdout, process.stderr):
+                while pipe is not None and await pipe.read(1 << 16):
+                    pass
 
 
 def _undeclared(what: str) -> SandboxError:
