@@ -24,6 +24,7 @@ from assay.core.error import PluginError
 from assay.core.name import suggestion
 
 HOST = "assay-rl"
+_HOOKS = {kind: name for name, kind in hook.NAMED.items()}
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -199,7 +200,7 @@ def _name_of(kind: str, value: Any) -> str:
         return str(value)
     name = getattr(value, "name", None)
     if not isinstance(name, str) or (getattr(value, "leaf", kind) != kind):
-        raise PluginError(f"assay_{kind}s must return {kind}s", got=repr(value))
+        raise PluginError(f"hook `{_HOOKS[kind]}` must return items of kind {kind}", got=repr(value))
     return name
 
 

@@ -147,6 +147,7 @@ class _Reader:
         gates = self.gates()
         sections = {name: self.section(name) for name in ("outcome", "process", "efficiency")}
         when = self.formula("reward.efficiency.when", "bool")
+        data = self.data(fields)
         return Declared(
             id=_text_of(self.tree, "domain"),
             version=int(_text_of(self.tree, "version") or 1),
@@ -157,7 +158,7 @@ class _Reader:
             tree=self.tree,
             fields=fields,
             params=params,
-            data=self.data(fields),
+            data=data,
             system=self.template("system"),
             prompt=self.template("prompt") or "",
             answer=answer,
@@ -193,6 +194,7 @@ class _Reader:
                 if name in owners:
                     message = f"`{name}` is already the name of {owners[name]}"
                     self.say("YM001", entry.key.span, message, "", f"{section}.{name}")
+                    self.is_whole = False
                 owners.setdefault(name, {"fields": "a field", "params": "a param", "verify": "a verification"}[section])
 
     # Calls
@@ -333,6 +335,7 @@ class _Reader:
         node = self.find(f"reward.{name}")
         if name == "outcome" and isinstance(node, Mapping) and not node.entries and self.is_whole:
             self.say("YM003", node.span, "`reward.outcome` must hold at least one term", "", "reward.outcome")
+            self.is_whole = False
         for entry in self.entries(f"reward.{name}"):
             term = entry.key.text
             if name == "efficiency" and term == "when":

@@ -102,7 +102,10 @@ def subtract(a: Interval, b: Interval) -> Interval:
 def multiply(a: Interval, b: Interval) -> Interval:
     """a * b."""
     ends = [_times(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
-    return _make(min(ends), max(ends), a.is_int and b.is_int)
+    product = _make(min(ends), max(ends), a.is_int and b.is_int)
+    # Whole numbers cannot underflow to 0; floats can.
+    is_nonzero = product.is_int and not a.has_zero and not b.has_zero
+    return Interval(product.lo, product.hi, product.is_int, is_nonzero)
 
 
 def divide(a: Interval, b: Interval) -> Interval:

@@ -117,7 +117,9 @@ def _parse(text: str) -> tuple[Expr | None, tuple[SyntaxFault, ...]]:
             warnings.simplefilter("ignore")
             tree = ast.parse(body, mode="eval").body
     except SyntaxError as error:
-        at = min(max((error.offset or 1) - 1, 0), len(body) - 1) + lead
+        # An expression that ends too early is reported at its last character.
+        is_early = (error.lineno or 1) > 1 or not error.offset
+        at = (len(body) - 1 if is_early else min(max((error.offset or 1) - 1, 0), len(body) - 1)) + lead
         end = (error.end_offset or 0) - 1 + lead
         return None, (SyntaxFault(_syntax_message(error), at, end if end > at else at + 1),)
     except (ValueError, RecursionError, MemoryError) as error:
