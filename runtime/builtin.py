@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from assay.core.hook import hookimpl
 from assay.core.leaf import Factory, Parser, SourceLeaf, Verifier
+from assay.core.sandbox import SandboxBackend
 from assay.runtime.algorithm import GRPO
 from assay.runtime.engine import ENGINES
 from assay.runtime.parser.diff import diff
@@ -73,3 +74,11 @@ def assay_stores() -> Sequence[Factory]:
 def assay_chat_formats() -> Sequence[Factory]:
     """Offer the two ways from messages to token ids."""
     return CHAT_FORMATS
+
+
+@hookimpl
+def assay_sandboxes() -> Sequence[SandboxBackend]:
+    """Offer plain processes, for code that one trusts."""
+    from assay.runtime.sandbox.process import ProcessBackend
+
+    return (ProcessBackend(),)

@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from assay.core.hook import NAMED
 from assay.core.registry import Registry, installed
 from assay.runtime.cli.terminal import Terminal, columns, plural
 
@@ -17,6 +18,8 @@ examples:
   assay plugins --verbose        # with tracebacks
   assay plugins --format json
 """
+
+_HOOKS = {kind: hook for hook, kind in NAMED.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return 0
     for dist, version in registry.plugins.items():
         terminal.print(terminal.paint(f"{dist} {version}", "strong"))
-        lines = columns([(f"  assay_{kind}s", ", ".join(names)) for kind, names in offers(registry, dist).items()])
+        lines = columns([(f"  {_HOOKS[kind]}", ", ".join(names)) for kind, names in offers(registry, dist).items()])
         terminal.print("\n".join(lines) if lines else "  offers nothing")
     for failure in registry.failures:
         label = terminal.paint("error[PL001]", "error")

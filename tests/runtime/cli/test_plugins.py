@@ -24,7 +24,7 @@ def test_every_package_is_listed_with_what_it_offers(run: Run) -> None:
     ran = run("plugins")
     assert (0, "") == (ran.status, ran.err)
     assert "assay-demo 1.0" in ran.out
-    assert "demo.equal" in ran.out
+    assert "  assay_verifiers  demo.equal, demo.boxed" in ran.out
     assert ran.out.endswith("0 failures, 0 clashes\n")
 
 
