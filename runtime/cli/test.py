@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             grader = Grader(compiled.program, functions)
             outcomes = [run_example(grader, example) for example in compiled.program.examples]
             rows = list(_rows(compiled.program, compiled.base, registry, arguments.rows))
-        failed = has_errors(compiled.findings) or any(one.problem for one in (*outcomes, *rows))
+        problems = [outcome.problem for outcome in outcomes] + [row.problem for row in rows]
+        failed = has_errors(compiled.findings) or any(problems)
         status |= int(failed)
         reports.append(_to_json(name, compiled, outcomes, rows))
         if arguments.format == "text":

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from assay.core.error import SandboxError
-from assay.core.sandbox import ExecResult, ExecStatus, SandboxSpec
+from assay.core.sandbox import ExecResult, ExecStatus, Sandbox, SandboxSpec
 from assay.runtime.verify.descent import descendants, kill
 
 DEFAULT_TIMEOUT_S = 60.0
@@ -113,7 +113,7 @@ class ProcessSandbox:
         """Not declared."""
         raise _undeclared("snapshot")
 
-    async def fork(self, snapshot: str, n: int) -> "list[ProcessSandbox]":
+    async def fork(self, snapshot: str, n: int) -> list[Sandbox]:
         """Not declared."""
         raise _undeclared("fork")
 
