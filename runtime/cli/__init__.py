@@ -18,6 +18,9 @@ from assay.core.name import suggestion
 from assay.runtime.cli.terminal import Terminal
 
 VERBS = {
+    "train": "run a curriculum and train a policy on it",
+    "eval": "score a run's checkpoint on held-out tasks",
+    "try": "play one episode of a domain, step by step",
     "check": "check domains and curricula, with no model and no sandbox",
     "plan": "show the graph a run would execute, and what is proved about it",
     "test": "run a domain's examples through its compiled reward",
@@ -25,7 +28,9 @@ VERBS = {
     "schema": "print a JSON Schema for editors",
     "plugins": "list installed packages, what they offer and what failed to load",
 }
-"""Verb -> one line; the verb's module has its name."""
+"""Verb -> one line; the verb's module has its name, or the one below where Python keeps that name for itself."""
+
+_MODULES = {"eval": "evaluate", "try": "try_"}
 
 _EPILOG = """\
 examples:
@@ -67,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str], terminal: Terminal) -> int:
     if argv and argv[0] in VERBS:
-        verb = import_module(f"assay.runtime.cli.{argv[0]}")
+        verb = import_module(f"assay.runtime.cli.{_MODULES.get(argv[0], argv[0])}")
         parser = _parser(f"assay {argv[0]}", verb.DESCRIPTION, verb.EPILOG)
         verb.add_arguments(parser)
         # Overrides and options in any order: `plan -m trainer.lr=1,2 --format json run.seed=3`.

@@ -8,8 +8,10 @@ the cores; when `run` returns no process of the run is alive.
 
 import contextlib
 import json
+import math
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -21,13 +23,18 @@ from typing import Any
 from assay.core.error import AssayError
 from assay.runtime.launch.child import Child
 from assay.runtime.launch.orphan import adopt_orphans, end_descendants
-from assay.runtime.run.environment import environment, rank_environment
+from assay.runtime.run.environment import WEIGHTS_FOLDER, environment, rank_environment
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
+from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
 from assay.runtime.wire.server import socket_address
 
 _MAX_FAILURES = 5
 _TICK_S = 0.5
+# A worker that left in order comes back if the run is not over so much later.
+_SECOND_THOUGHTS_S = 5.0
+# Of a policy that is still to be made, which is small.
+_LEAST_WEIGHT_BYTES = 64 << 20
 # After the coordinator has ended, workers have its Stop already.
 _FAREWELL_S = 20.0
 
@@ -50,10 +57,14 @@ class LocalLauncher:
         self._plan = plan
         self._folder = folder
         self._address = socket_address(folder.path)
-        self._children = _children(plan, folder)
+        reap_weight_folders()
+        # The launcher owns it: a trainer that is killed must find it again.
+        self._weights = choose_weight_folder(folder.path, _weight_bytes(plan))
+        self._children = _children(plan, folder, self._weights)
         self._pidfds: dict[int, Child] = {}
         self._poller = select.poll()
         self._is_draining = False
+        self._left: dict[str, float] = {}
         self.status: int | None = None
 
     @property
@@ -102,12 +113,22 @@ class LocalLauncher:
         end_descendants()
         self._write_processes()
 
+    def clean(self) -> None:
+        """Remove what only living processes need: published weights and their probes."""
+        remove_weight_folder(self._weights)
+        shutil.rmtree(self._folder.probes, ignore_errors=True)
+
     def _pass(self, timeout_s: float) -> None:
         ended = [self._pidfds[number] for number, _ in self._poller.poll(timeout_s * 1000)]
         for number in [number for number, child in self._pidfds.items() if child in ended]:
             self._forget(number)
         for child in ended:
             self._on_end(child, child.note_end())
+        for child in self._children:
+            if self.status is None and time.monotonic() > self._left.get(child.name, math.inf):
+                del self._left[child.name]
+                self._start(child)
+                ended.append(child)
         if ended:
             self._write_processes()
 
@@ -118,6 +139,10 @@ class LocalLauncher:
                 self.status = status
                 return
             self._is_draining = False
+        if status == 0:
+            # It was told to stop; the coordinator's own end follows, unless it was killed in between.
+            self._left[child.name] = time.monotonic() + _SECOND_THOUGHTS_S
+            return
         if child.num_failures >= _MAX_FAILURES:
             raise RunFailed(
                 f"{child.name} must stay alive",
@@ -191,7 +216,13 @@ class LocalLauncher:
         draft.replace(self._folder.processes)
 
 
-def _children(plan: RunPlan, folder: RunFolder) -> list[Child]:
+def _weight_bytes(plan: RunPlan) -> int:
+    """Return about how much room published versions take: three of them, in float32."""
+    files = [path.stat().st_size for path in Path(plan.policy).glob("*.safetensors")]
+    return max(_LEAST_WEIGHT_BYTES, 6 * sum(files))
+
+
+def _children(plan: RunPlan, folder: RunFolder, weights: Path) -> list[Child]:
     counts = plan.counts
     names = [("coordinator", "coordinator")]
     for role, count in (
@@ -201,7 +232,7 @@ def _children(plan: RunPlan, folder: RunFolder) -> list[Child]:
         ("verify", counts.verify),
     ):
         names += [(role, f"{role}-{index}") for index in range(count)]
-    environ = environment(counts.threads)
+    environ = {**environment(counts.threads), WEIGHTS_FOLDER: str(weights)}
     return [
         Child(
             role,

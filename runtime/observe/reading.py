@@ -104,6 +104,15 @@ class Reading:
         )
         return [CommitRow(WeightVersion.unpack(row[0]), json.loads(row[1]), *row[2:]) for row in rows]
 
+    def has_checkpoint(self) -> bool:
+        """Whether the ledger vouches for a checkpoint."""
+        return self._db.execute("SELECT 1 FROM checkpoint LIMIT 1").fetchone() is not None
+
+    def checkpoints(self) -> dict[WeightVersion, Path]:
+        """Return the folders of all checkpoints, oldest first."""
+        rows = self._db.execute("SELECT version, folder FROM checkpoint ORDER BY version")
+        return {WeightVersion.unpack(version): Path(folder) for version, folder in rows}
+
     def idle_share(self) -> float | None:
         """Return the part of the time from first batch to last commit that the trainer was blocked in Take."""
         first = self._db.execute("SELECT taken_s FROM batch ORDER BY step LIMIT 1").fetchone()
@@ -160,11 +169,11 @@ class Reading:
             found[cause] = found.get(cause, 0) + 1
         return found
 
-    def terms(self) -> list[tuple[Any, ...]]:
-        """Return step, entry, mean reward, share of success and JSON of terms of each trained group."""
+    def pass_rates(self) -> list[tuple[str, int, float]]:
+        """Return entry, step of the weights that sampled, and share of success over all scored training episodes."""
         return self._db.execute(
-            "SELECT g.step, g.entry, AVG(e.reward), AVG(e.success), COUNT(*) FROM episode e JOIN grp g USING (grp) "
-            "WHERE e.state = 'trained' GROUP BY g.step, g.entry ORDER BY g.step"
+            f"SELECT g.entry, e.version & {_STEP_MASK} AS step, AVG(e.success) FROM episode e JOIN grp g USING (grp) "
+            "WHERE g.evaluation = '' AND e.reward IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
         ).fetchall()
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 LAUNCHER_PID = "ASSAY_LAUNCHER_PID"
 """Pid of the launcher, by which a process tells whether it still lives."""
 
+WEIGHTS_FOLDER = "ASSAY_WEIGHTS"
+"""Folder of published weights, which the launcher makes and removes."""
+
 
 def environment(num_threads: int, base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return an environment: threads of each library, and that they block instead of spinning."""

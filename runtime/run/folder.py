@@ -1,11 +1,11 @@
 """The folder of a run: where each thing lies. Made once, by the command; everybody else only asks.
 
-config.yaml      resolved configuration        plan.json        what the processes read
-origin.yaml      where each value came from    programs/        compiled domains
-ledger.sqlite    everything that happened      blobs/           trajectories and tasks
-policy/          weights at the start          checkpoints/     `<lineage>.<step>`, Hugging Face folders
-sock/            the coordinator's socket      logs/            one file per process
-processes.json   role, pid, command            summary.json, report.html, metrics.jsonl
+* `config.yaml`, `origins.json`: resolved configuration, and where each value came from
+* `run.json`: what the processes read; `plan.json`, `programs/`: the graph and the compiled domains
+* `ledger.sqlite`, `blobs/`: everything that happened, trajectories and tasks
+* `policy/`, `checkpoints/`: Hugging Face folders, at the start and at `<lineage>.<step>`
+* `processes.json`, `logs/`, `sock/`: role, pid and command, output, the coordinator's socket
+* `status.json`, `metrics.jsonl`, `summary.json`, `report.html`: where it stands and what came of it
 """
 
 import os
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from assay.core.error import ConfigError
+from assay.runtime.run.plan import FILE
 
 
 class RunFolder:
@@ -108,7 +109,7 @@ def open_folder(path: Path) -> RunFolder:
     Raises:
         ConfigError: there is none.
     """
-    if not (path / "plan.json").is_file():
+    if not (path / FILE).is_file():
         raise ConfigError("a run folder must hold its plan", got="none", at=path, todo="Name a folder under runs/")
     return RunFolder(path.resolve())
 

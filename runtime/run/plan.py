@@ -16,7 +16,7 @@ from assay.dsl.expr.node import Expr
 from assay.dsl.program import Program
 from assay.runtime.verify.message import Mode
 
-FILE = "plan.json"
+FILE = "run.json"
 
 
 class SplitPlan(msgspec.Struct, frozen=True):

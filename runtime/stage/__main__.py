@@ -13,7 +13,7 @@ from typing import Any
 from assay.core.array import Array
 from assay.core.error import AssayError
 from assay.core.registry import resolve
-from assay.runtime.run.environment import LAUNCHER_PID
+from assay.runtime.run.environment import LAUNCHER_PID, WEIGHTS_FOLDER
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan, read_plan
 from assay.runtime.wire.client import Client
@@ -79,15 +79,17 @@ def run_source(plan: RunPlan, folder: RunFolder, name: str) -> None:
 def run_rollout(plan: RunPlan, folder: RunFolder, name: str) -> None:
     """Play episodes."""
     from assay.runtime.policy.chat import read_chat
+    from assay.runtime.run.policy import wait_for_policy
     from assay.runtime.stage.probe import Probe
     from assay.runtime.stage.rollout import RolloutStage, parser_refs
     from assay.runtime.stage.worker import serve
     from assay.runtime.verify.host import VerifierHost
 
     set_threads(plan)
-    settings = plan.settings["engine"]
-    engine = factory(plan, "engine")(Path(plan.policy), **settings["options"])
-    chat = read_chat(Path(plan.policy), plan.settings["policy"]["chat_format"])
+    settings, make_engine = plan.settings["engine"], factory(plan, "engine")
+    policy = wait_for_policy(plan)
+    engine = make_engine(policy, **settings["options"])
+    chat = read_chat(policy, plan.settings["policy"]["chat_format"])
     parsers = None
     if refs := parser_refs(plan):
         parsers = VerifierHost()
@@ -132,14 +134,16 @@ def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
     """Train, as the rank that the environment names."""
     from assay.runtime.policy.architecture import Architecture
     from assay.runtime.policy.chat import read_chat
+    from assay.runtime.run.policy import make_policy, wait_for_policy
     from assay.runtime.stage.rank import RankWorker
     from assay.runtime.stage.update import UpdateStage
     from assay.runtime.weight.layout import WeightLayout
-    from assay.runtime.weight.place import choose_weight_folder
     from assay.runtime.weight.publisher import WeightPublisher
 
     set_threads(plan)
-    settings, policy = plan.settings["trainer"], Path(plan.policy)
+    settings = plan.settings["trainer"]
+    # Before Megatron is imported, which takes seconds: rollout workers wait for it.
+    policy = make_policy(plan) if os.environ.get("RANK", "0") == "0" else wait_for_policy(plan)
     trainer = factory(plan, "trainer")(policy, seed=plan.seed, **settings["options"])
     chat = read_chat(policy, plan.settings["policy"]["chat_format"])
     worker = RankWorker(plan, trainer, chat, open_store(plan, folder, None))
@@ -148,7 +152,7 @@ def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
         return
     shape = Architecture.read(policy)
     layout = WeightLayout.of(shape.tensors(), num_buffers=3)
-    publisher = WeightPublisher(choose_weight_folder(folder.path, layout.num_bytes), layout)
+    publisher = WeightPublisher(Path(os.environ[WEIGHTS_FOLDER]), layout)
     probes = None
     if trainer.group.world_size == 1:
         folder.probes.mkdir(exist_ok=True)

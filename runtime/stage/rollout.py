@@ -95,6 +95,7 @@ class RolloutStage:
         self._parsers = parsers
         self._temperature, self._top_p, self._eval_temperature = temperature, top_p, eval_temperature
         self._probe = probe
+        self._policy = plan.policy
         self._has_weights = False
         self._waiting: deque[LeaseEpisode] = deque()
         self._playing: dict[int, _Episode] = {}
@@ -142,7 +143,9 @@ class RolloutStage:
         if weights is None or any(episode.lease.pinned is not None for episode in self._playing.values()):
             return
         self._next = None
-        if self._has_weights and weights.version == self._engine.version:
+        if weights.version == self._engine.version and (self._has_weights or weights.folder == self._policy):
+            # A run without a trainer says nothing but what the engine began with.
+            self._has_weights = True
             return
         try:
             self._engine.update_weights(Path(weights.folder), weights.version)

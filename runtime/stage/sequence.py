@@ -77,6 +77,8 @@ def _sequence(
         staleness += [np.zeros(num_prompt, "<i4"), np.array(steps, "<i4")]
     mask_T = np.frombuffer(b"".join(masks), "u1")
     total = len(mask_T)
+    # A token rests on keys and values of everything before it: it is no fresher than the oldest of them.
+    staleness_T = np.maximum.accumulate(np.concatenate(staleness)).astype("<i4")
     logprobs_T = np.where(mask_T == 1, np.concatenate(logprobs), 0).astype("<f4")
     return TrainSequence(
         tokens=Array("int32", (total,), b"".join(tokens)),
@@ -85,7 +87,7 @@ def _sequence(
         advantages=Array("float32", (total,), (mask_T * np.float32(advantage)).astype("<f4").tobytes()),
         domain=domain,
         episode=trajectory.episode,
-        staleness=Array("int32", (total,), np.concatenate(staleness).tobytes()),
+        staleness=Array("int32", (total,), staleness_T.tobytes()),
     )
 
 

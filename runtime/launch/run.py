@@ -1,0 +1,157 @@
+"""One run from launch to report: supervise it, show it, and write down what came of it, however it ended."""
+
+import contextlib
+import json
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import msgspec
+
+from assay.core.error import AssayError
+from assay.runtime.launch.local import LocalLauncher, RunFailed
+from assay.runtime.observe.display import Display
+from assay.runtime.observe.metrics import MetricsFile
+from assay.runtime.observe.reading import Reading
+from assay.runtime.observe.report import write_report
+from assay.runtime.observe.summary import summarize, write_summary
+from assay.runtime.run.folder import RunFolder
+from assay.runtime.run.plan import RunPlan
+
+INTERRUPTED = 130
+_METRICS_S = 5.0
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a run ended.
+
+    Attributes:
+        status: 0 finished, 130 drained or ended, 3 stuck, 1 failed.
+        reason: One line.
+        summary: What `summary.json` holds.
+    """
+
+    status: int
+    reason: str
+    summary: dict[str, Any]
+
+
+class _Stopwatch:
+    """Times that only the command knows; those of former parts of a resumed run come on top."""
+
+    def __init__(self, folder: RunFolder, started_s: float) -> None:
+        self._started_s = started_s
+        before = _read(folder)
+        self.before_s = float(before.get("wall_s") or 0.0)
+        self.first_update_s: float | None = before.get("first_update_s")
+
+    @property
+    def wall_s(self) -> float:
+        return self.before_s + time.monotonic() - self._started_s
+
+
+def launch(
+    plan: RunPlan, folder: RunFolder, stream: TextIO, started_s: float, signals: Sequence[signal.Signals] = ()
+) -> Outcome:
+    """Run until it is over; its folder is readable afterwards in any case.
+
+    Args:
+        plan: Of the run.
+        folder: Prepared, or of a run to go on with.
+        stream: Where to show it.
+        started_s: When the command began, by the monotonic clock.
+        signals: Each drains the run, and ends it the second time; only in the main thread.
+    """
+    stopwatch = _Stopwatch(folder, started_s)
+    launcher = LocalLauncher(plan, folder)
+    metrics = MetricsFile(folder.metrics)
+    status, reason = 1, ""
+    with Display(plan, folder.path, stream) as display:
+        num_signals = 0
+        look_s = 0.0
+
+        def on_signal(number: int, _: object) -> None:
+            nonlocal num_signals
+            num_signals += 1
+            if num_signals > 1:
+                raise KeyboardInterrupt
+            display.say("ending in order; once more ends at once")
+            launcher.drain()
+
+        def tick() -> None:
+            nonlocal look_s
+            shown = display.tick()
+            if shown is not None and shown.step and stopwatch.first_update_s is None:
+                stopwatch.first_update_s = _first_update_s(folder, shown.at_s, stopwatch.wall_s)
+            if time.monotonic() >= look_s:
+                look_s = time.monotonic() + _METRICS_S
+                with contextlib.suppress(AssayError), Reading(folder.ledger) as reading:
+                    metrics.update(reading)
+
+        for number in signals:
+            signal.signal(number, on_signal)
+        try:
+            status = launcher.run(tick)
+            reason = launcher.children[0].last_words()
+        except KeyboardInterrupt:
+            status, reason = INTERRUPTED, "ended at once"
+        except RunFailed as error:
+            status, reason = 1, str(error)
+        finally:
+            for number in signals:
+                signal.signal(number, signal.SIG_IGN)
+            launcher.end()
+            launcher.clean()
+    return Outcome(status, reason, conclude(plan, folder, metrics, stopwatch.wall_s, stopwatch.first_update_s))
+
+
+def conclude(
+    plan: RunPlan, folder: RunFolder, metrics: MetricsFile, wall_s: float, first_update_s: float | None
+) -> dict[str, Any]:
+    """Write metrics, summary and report from the ledger; returns the summary."""
+    entries = tuple(entry.name for entry in plan.entries)
+    try:
+        reading = Reading(folder.ledger)
+    except AssayError:
+        # The coordinator never came to make one.
+        summary = empty_summary(entries, wall_s)
+        write_summary(folder.summary, summary)
+        return summary
+    with reading:
+        metrics.update(reading)
+        summary = summarize(reading, entries, wall_s, first_update_s)
+        write_summary(folder.summary, summary)
+        write_report(folder.report, plan, reading, summary)
+    return summary
+
+
+def empty_summary(entries: tuple[str, ...], wall_s: float) -> dict[str, Any]:
+    """Return the summary of a run that has no ledger."""
+    nothing = {"untrained": None, "before": None, "after": None, "held_out": 0}
+    return {
+        "domains": {entry: dict(nothing) for entry in entries},
+        "updates": 0,
+        "episodes": {"submitted": 0, "trained": 0, "evaluated": 0, "dropped": {}, "in_flight": 0},
+        "trainer_idle": None,
+        "lag": {"mean": None, "max": None},
+        "wall_s": wall_s,
+        "first_update_s": None,
+    }
+
+
+def _first_update_s(folder: RunFolder, run_s: float, wall_s: float) -> float:
+    """Return when the first step was committed: the run's clock says it exactly, this one began earlier."""
+    try:
+        with Reading(folder.ledger) as reading:
+            return max(0.0, wall_s - run_s + min(row.at_s for row in reading.commits()))
+    except (AssayError, ValueError):
+        return wall_s
+
+
+def _read(folder: RunFolder) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(folder.summary.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
