@@ -16,6 +16,7 @@ from assay.core.digest import digest
 from assay.core.error import PluginError
 from assay.core.kind import Kind
 from assay.core.name import suggestion
+from assay.core.quantity import parse_duration
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
 from assay.dsl.compile import Compiled
@@ -405,9 +406,16 @@ _UNITS = {"judge_cost": "USD", "verify_cost": "s", "deterministic_share": ""}
 
 
 def read_budget(text: str, unit: str) -> tuple[str, float] | None:
-    """Read `<= 0.02 USD`, `<= 2 s` or `>= 0.7`; None where it is none of that unit."""
+    """Read `<= 0.02 USD`, `<= 200ms` or `>= 0.7`; None where it is none of that unit. Durations come out in seconds."""
     match = re.fullmatch(r"(<=|>=|<|>|==)\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)", text)
-    return (match[1], float(match[2])) if match is not None and match[3] == unit else None
+    if match is None:
+        return None
+    if unit == "s":
+        try:
+            return match[1], parse_duration(match[2] + match[3])
+        except ValueError:
+            return None
+    return (match[1], float(match[2])) if match[3] == unit else None
 
 
 def _span(node: Node | None, key: str) -> Span:

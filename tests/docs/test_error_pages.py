@@ -1,0 +1,102 @@
+"""Every code has a page; every wrong example gives just that finding and the shown message, every right one none."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from assay.core import error
+from assay.core.registry import Registry
+from assay.dsl.compile import compile_bytes
+from assay.dsl.curriculum import compile_curriculum
+from assay.dsl.source.diagnostic import Finding, render
+from assay.dsl.source.loader import load
+from assay.runtime import builtin
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "errors").glob("[A-Z]*.md"))
+CODE = re.compile(r"\b(?:YM|DA|RX|RW|CT|SB|DT|CU|PL|CF|AS)\d{3}\b")
+# Explained by the page; shown by tests of the registry and of overrides.
+WITHOUT_EXAMPLE = {"PL001", "CF001"}
+
+BASE = {
+    "assay": "assay: 1\n",
+    "domain": "domain: docs.sums\n",
+    "version": "version: 1\n",
+    "fields": "fields: {question: str, expected: str}\n",
+    "data": 'data:\n  train:\n    - {question: "1+1", expected: "2"}\n',
+    "prompt": 'prompt: "{question}"\n',
+    "verify": "verify:\n  ans: number.equal(expected)\n",
+    "reward": "reward:\n  outcome:\n    correct: 1.0*ans.equal\n",
+}
+CURRICULUM = {
+    "assay": "assay: 1\n",
+    "curriculum": "curriculum: docs\n",
+    "mix": "mix:\n  sums: {domain: DOMAIN}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    path = Path(__file__).with_name("plugin.py")
+    spec = importlib.util.spec_from_file_location("docs_test_plugin", path)
+    assert spec is not None
+    assert spec.loader is not None
+    plugin = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plugin)
+    registry = Registry()
+    registry.add(builtin, "assay-rl", "0")
+    registry.add(plugin, "assay-docs", "0")
+    assert registry.failures == []
+    return registry
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+
+
+def findings(fragment: str, registry: Registry, folder: Path) -> tuple[Finding, ...]:
+    """Check a fragment put into the smallest file it belongs to."""
+    keys = re.findall(r"^(\w+):", fragment, re.M)
+    is_curriculum = bool({"mix", "require", "stages"} & set(keys))
+    base = {**(CURRICULUM if is_curriculum else BASE)}
+    for key in keys:
+        start = re.search(rf"^{key}:", fragment, re.M)
+        assert start is not None
+        following = re.search(r"^\w+:", fragment[start.end() :], re.M)
+        end = start.end() + following.start() if following else len(fragment)
+        base[key] = fragment[start.start() : end]
+    if "rewad" in keys:
+        del base["reward"]
+    text = "".join(base.values())
+    if not is_curriculum:
+        return compile_bytes(text.encode(), registry, "domain.yaml", folder).findings
+    (folder / "sums.yaml").write_text("".join(BASE.values()))
+    loaded = load(text.replace("DOMAIN", "sums.yaml").encode(), "curriculum.yaml")
+    assert loaded.tree is not None
+    return compile_curriculum(loaded.tree, registry, folder, findings=loaded.findings).findings
+
+
+def test_every_code_in_the_sources_has_a_page() -> None:
+    sources = [path for folder in ("core", "dsl", "runtime") for path in (ROOT / folder).rglob("*.py")]
+    used = {code for path in sources for code in CODE.findall(path.read_text())}
+    assert used - {page.stem for page in PAGES} == set()
+
+
+def test_every_error_class_has_a_page() -> None:
+    classes = [item for item in vars(error).values() if isinstance(item, type) and issubclass(item, error.AssayError)]
+    assert {item.code for item in classes} - {page.stem for page in PAGES} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_of_a_page_say_what_the_compiler_says(page: Path, registry: Registry, tmp_path: Path) -> None:
+    examples = blocks(page, "yaml")
+    if page.stem.startswith("AS") or page.stem in WITHOUT_EXAMPLE:
+        assert examples == []
+        return
+    wrong, right = examples
+    found = findings(wrong, registry, tmp_path)
+    assert {page.stem} == {item.code for item in found}
+    assert blocks(page, "text")[0].rstrip("\n") == "\n\n".join(render(item) for item in found)
+    assert findings(right, registry, tmp_path) == ()
