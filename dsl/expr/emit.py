@@ -168,8 +168,11 @@ def _column_of(entry: Entry) -> Callable[..., Any]:
     result = numpy.bool_ if entry.gives is not None and entry.gives.name == "bool" else numpy.float64
 
     def rows(*args: Any) -> Any:
-        size = max(len(arg) for arg in args if numpy.ndim(arg)) if any(numpy.ndim(arg) for arg in args) else 1
-        columns = [arg.tolist() if numpy.ndim(arg) else [arg] * size for arg in map(numpy.asarray, args)]
+        arrays = [numpy.asarray(arg) for arg in args]
+        if all(array.ndim == 0 for array in arrays):
+            return _row(entry.scalar, tuple(array.item() for array in arrays))
+        size = max(len(array) for array in arrays if array.ndim)
+        columns = [array.tolist() if array.ndim else [array.item()] * size for array in arrays]
         return numpy.fromiter((_row(entry.scalar, values) for values in zip(*columns, strict=True)), result, size)
 
     return rows

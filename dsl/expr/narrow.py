@@ -78,8 +78,10 @@ def _compare(condition: Compare, known: Known, scope: Scope, *, holds: bool) -> 
             value = constant(other, scope)
             if narrowed is None or value is None or not isinstance(name, (Ref, Signal)):
                 continue
+            if isinstance(name, Ref) and (name.name in scope.params or name.name == "success"):
+                continue
             kind = scope.kind(name)
-            if kind is None or not kind.is_number or (isinstance(name, Ref) and name.name == "success"):
+            if kind is None or not kind.is_number:
                 continue
             narrowed = _against(name, turned if holds else _NOT[turned], value, narrowed, scope)
     return narrowed
