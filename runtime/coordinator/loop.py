@@ -88,9 +88,13 @@ class Loop:
             self._fail(error)
             raise
         finally:
-            self._write_status()
-            self._ledger.close()
-            self._server.close()
+            self.close()
+
+    def close(self) -> None:
+        """Leave a last status and let go of ledger and socket; for who drives `turn` alone."""
+        self._write_status()
+        self._ledger.close()
+        self._server.close()
 
     def turn(self) -> Finish | None:
         """Do one drain; returns how the run ended, where it did."""
