@@ -104,7 +104,9 @@ class FakeWorker:
         self.step = 0
 
     def hello(self) -> Hello:
-        held = tuple(Held(n, getattr(o, "episode", -1), getattr(o, "oldest", WeightVersion(0, 0))) for n, o in self.held.items())
+        held = tuple(
+            Held(n, getattr(o, "episode", -1), getattr(o, "oldest", WeightVersion(0, 0))) for n, o in self.held.items()
+        )
         return Hello(self.role, self.name, self.pid, (1, 1), PLAN, {"slots": float(self.slots)}, held)
 
 
@@ -117,7 +119,12 @@ class World:
     """
 
     def __init__(
-        self, run: RunSpec, path: Path, *, seed: int = 0, roles: tuple[str, ...] = ("source", "rollout", "verify", "update")
+        self,
+        run: RunSpec,
+        path: Path,
+        *,
+        seed: int = 0,
+        roles: tuple[str, ...] = ("source", "rollout", "verify", "update"),
     ) -> None:
         self.spec, self.path = run, path
         self.rng = random.Random(seed)
@@ -280,13 +287,13 @@ class World:
 
     def answer(self, worker: FakeWorker, order: Any) -> Report:
         if isinstance(order, LeaseTasks):
-            ready = tuple(ReadyTask(i, blob(f"{order.entry}{order.split}{i}"), f"h{order.split}{i}") for i in order.indices)
+            ready = tuple(
+                ReadyTask(i, blob(f"{order.entry}{order.split}{i}"), f"h{order.split}{i}") for i in order.indices
+            )
             return TasksReady(order.lease, order.entry, order.split, ready)
         if isinstance(order, LeaseEpisode):
             assert worker.version is not None
-            return EpisodeDone(
-                order.lease, order.episode, blob(f"t{order.episode}"), worker.version, Trace(1, 5, 3), 5
-            )
+            return EpisodeDone(order.lease, order.episode, blob(f"t{order.episode}"), worker.version, Trace(1, 5, 3), 5)
         assert isinstance(order, LeaseVerify)
         return VerdictDone(order.lease, order.episode, self.verdict(order.episode), 0.01)
 

@@ -14,7 +14,21 @@ from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 ACTIONS = st.lists(
     st.tuples(
         st.sampled_from(
-            ("turn", "some", "mixed", "work", "work", "work", "beat", "kill", "restart", "expire", "twice", "lose", "stall")
+            (
+                "turn",
+                "some",
+                "mixed",
+                "work",
+                "work",
+                "work",
+                "beat",
+                "kill",
+                "restart",
+                "expire",
+                "twice",
+                "lose",
+                "stall",
+            )
         ),
         st.integers(0, 7),
     ),
@@ -119,18 +133,31 @@ def test_core_rebuilt_from_the_ledger_knows_what_the_former_one_knew(actions: li
         before = world.core.run
         world.restart()
         after = world.core.run
-        for name in ("counts", "next_episode", "next_group", "demos_used", "lag_sum", "lag_n", "lag_max", "tier_inflight"):
+        for name in (
+            "counts",
+            "next_episode",
+            "next_group",
+            "demos_used",
+            "lag_sum",
+            "lag_n",
+            "lag_max",
+            "tier_inflight",
+        ):
             assert getattr(before, name) == getattr(after, name), name
         assert {n: g.state for n, g in before.groups.items()} == {n: g.state for n, g in after.groups.items()}
         leased = {"rolling": "planned", "verifying": "rolled"}
         assert {n: (leased.get(e.state, e.state), e.seed, e.retries, e.reward) for n, e in before.episodes.items()} == {
             n: (e.state, e.seed, e.retries, e.reward) for n, e in after.episodes.items()
         }
-        assert {n: t.batch for n, t in before.batches.items()}.items() <= {n: t.batch for n, t in after.batches.items()}.items()
+        assert {n: t.batch for n, t in before.batches.items()}.items() <= {
+            n: t.batch for n, t in after.batches.items()
+        }.items()
         assert before.curriculum == after.curriculum
         for name, tally in before.tallies.items():
             assert tally.stats == after.tallies[name].stats
-            assert [{k: pytest.approx(v) for k, v in item.items()} for item in tally.recent] == list(after.tallies[name].recent)
+            assert [{k: pytest.approx(v) for k, v in item.items()} for item in tally.recent] == list(
+                after.tallies[name].recent
+            )
         assert {k: v for k, v in before.admitted.items() if v} == {k: v for k, v in after.admitted.items() if v}
         for key, source in before.feeds.items():
             assert (source.ready, source.failed) == (after.feed(*key).ready, after.feed(*key).failed)
