@@ -23,7 +23,7 @@ import msgspec
 from assay.core.error import AssayError, PluginError, WireError
 from assay.core.leaf import Leaf, Parser, Verifier
 from assay.core.registry import resolve
-from assay.runtime.verify import call, landlock, namespace, seccomp
+from assay.runtime.verify import call, landlock, namespace, seccomp, warm
 from assay.runtime.verify.descent import kill
 from assay.runtime.verify.message import Declared, Hello, Inbox, Job, Reply, Setup, pack, receive
 from assay.runtime.verify.room import Room
@@ -107,6 +107,7 @@ def load(setup: Setup) -> dict[str, Leaf]:
             raise PluginError("a plugin object must load in a worker", got=call.describe(error), at=ref) from error
         if not isinstance(leaf, (Verifier, Parser)):
             raise PluginError("a worker must be given verifiers and parsers", got=repr(leaf), at=ref)
+        warm.import_all(leaf)
         leaves[ref] = leaf
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     most = used + setup.limits.memory_bytes

@@ -22,7 +22,8 @@ def ref_of(name: str) -> str:
 def plugin_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder to import from that holds the installed plugin."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copy(Path(__file__).with_name("hazard.py"), folder / "assay_hazard.py")
+    for name in ("hazard", "gym"):
+        shutil.copy(Path(__file__).with_name(f"{name}.py"), folder / f"assay_{name}.py")
     metadata = folder / "assay_hazard-1.0.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: assay-hazard\nVersion: 1.0.0\n")
