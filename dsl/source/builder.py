@@ -18,6 +18,7 @@ from assay.dsl.source.position import Origin, SourceText, folded
 
 MAX_DEPTH = 64
 MAX_NODES = 100_000
+MAX_DAMAGES = 1000
 NULLS = frozenset({"", "~", "null"})
 STYLES = {"'": "single", '"': "double", "|": "literal", ">": "folded"}
 # A line inside a quoted text that starts like a key of the file.
@@ -194,7 +195,8 @@ class Builder:
         word = self.source.text[at + 1 : end]
         if not is_meant or word[:1] in ("!", "<", "") or event.anchor is not None:
             return False
-        if event.value and not event.value.startswith(("and ", "or ", "=", "<", ">", "+", "*", "/", "-", "!")):
+        is_empty = not event.value or self.source.text[end : end + 1] in (",", "]", "}")
+        if not is_empty and not event.value.startswith(("and ", "or ", "=", "<", ">", "+", "*", "/", "-", "!")):
             return False
         damage = misread.at_indicator(self.source.text, at, self.is_in_flow)
         if damage is None:
@@ -246,7 +248,9 @@ class Builder:
 
     def _judge(self, value: str, start: int, end: int) -> None:
         """Record a plain scalar that YAML cut inside a bracket or quote."""
-        if not misread.is_expression_place(self.path) or not misread.is_unfinished(value):
+        if len(self.damages) >= MAX_DAMAGES or not misread.is_expression_place(self.path):
+            return
+        if not misread.is_unfinished(value):
             return
         text = self.source.text
         if self.is_in_flow:

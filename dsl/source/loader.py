@@ -6,19 +6,22 @@ all (YM005) is blanked out for the same reason, and then there is no tree.
 """
 
 import re
+from bisect import bisect_left
 
 import msgspec
 import yaml
 
 from assay.dsl.source import misread
-from assay.dsl.source.builder import Builder, Refusal, Unclosed
+from assay.dsl.source.builder import MAX_DAMAGES, Builder, Refusal, Unclosed
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
 from assay.dsl.source.mark import Mapping, Node, Scalar, Span, span_at
 from assay.dsl.source.misread import Damage
 from assay.dsl.source.position import SourceText
 
 MAX_BYTES = 1 << 20
-MAX_ROUNDS = 12
+# Code points parsed for one file, all rounds together, and the bounds of the number of rounds.
+MAX_WORK = 1 << 22
+ROUNDS = (6, 64)
 # What YAML takes as printable, without a byte order mark inside the text.
 FORBIDDEN = re.compile(
     r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]"
@@ -58,7 +61,7 @@ def load(data: bytes, path: str) -> Loaded:
     source = SourceText(path, text)
     if (found := check_characters(source)) is not None:
         return Loaded(None, (found,), source)
-    return _Reading(source).read()
+    return Reading(source).read()
 
 
 def load_value(source: SourceText, start: int, base: tuple[str, ...]) -> tuple[Node | None, tuple[Finding, ...]]:
@@ -69,7 +72,7 @@ def load_value(source: SourceText, start: int, base: tuple[str, ...]) -> tuple[N
         start: Offset of the value.
         base: Keys above the value.
     """
-    reading = _Reading(source, start, base)
+    reading = Reading(source, start, base)
     loaded = reading.read()
     return reading.root, loaded.findings
 
@@ -93,8 +96,14 @@ def _not_utf8(data: bytes, path: str, error: UnicodeDecodeError) -> Finding:
     return finding("YM005", Span(path, line, column, column + 1), message, "save it as UTF-8")
 
 
-class _Reading:
-    """One file while it is read: what is parsed next, and what was found."""
+class Reading:
+    """One file while it is read.
+
+    Attributes:
+        text: What is parsed: the source with misread expressions masked by words of the same length.
+        repairs: The misread expressions by their start.
+        findings: What was found outside the last pass.
+    """
 
     def __init__(self, source: SourceText, start: int = 0, base: tuple[str, ...] = ()) -> None:
         self.source = source
@@ -102,6 +111,7 @@ class _Reading:
         self.root: Node | None = None
         self.text = " " * start + source.text[start:]
         self.repairs: dict[int, Damage] = {}
+        self.masked: list[int] = []
         self.findings: list[Finding] = []
         self.is_broken = False
         self.last_fault = -1
@@ -109,7 +119,7 @@ class _Reading:
     def read(self) -> Loaded:
         """Parse, repair and parse again until nothing new is found."""
         builder = Builder(self.source, self.repairs, self.base)
-        for _ in range(MAX_ROUNDS):
+        for _ in range(min(max(MAX_WORK // (len(self.text) + 1), ROUNDS[0]), ROUNDS[1])):
             builder = Builder(self.source, self.repairs, self.base)
             try:
                 builder.build(self.text)
@@ -163,26 +173,30 @@ class _Reading:
 
     def _repair(self, damages: list[Damage]) -> bool:
         """Mask misread expressions; False where there is none that was not masked before."""
-        is_new = False
-        for damage in damages:
-            if any(
-                start <= damage.start < other.end or damage.start <= start < damage.end
-                for start, other in self.repairs.items()
-            ):
+        new: list[Damage] = []
+        for damage in sorted(damages, key=lambda item: item.start):
+            at = bisect_left(self.masked, damage.start)
+            before = self.repairs[self.masked[at - 1]].end if at else 0
+            after = self.masked[at] if at < len(self.masked) else len(self.text)
+            if before > damage.start or after < damage.end or len(self.masked) >= MAX_DAMAGES:
                 continue
-            is_new = True
+            self.masked.insert(at, damage.start)
             self.repairs[damage.start] = damage
-            self._mask(damage.start, damage.end, "x")
+            new.append(damage)
             if not damage.is_silent:
                 span = span_at(self.source, damage.at, damage.at + 1)
-                self.findings.append(
-                    finding("YM004", span, f"an expression must be quoted here: {damage.message}", damage.hint)
-                )
-        return is_new
+                message = f"an expression must be quoted here: {damage.message}"
+                self.findings.append(finding("YM004", span, message, damage.hint))
+        self._mask([(damage.start, damage.end) for damage in new], "x")
+        return bool(new)
 
-    def _mask(self, start: int, end: int, letter: str) -> None:
-        masked = WORD.sub(letter, self.text[start:end]).replace("\t", " ")
-        self.text = self.text[:start] + masked + self.text[end:]
+    def _mask(self, stretches: list[tuple[int, int]], letter: str) -> None:
+        """Replace every code point but white space in stretches, which are in order."""
+        pieces, at = [], 0
+        for start, end in stretches:
+            pieces += [self.text[at:start], WORD.sub(letter, self.text[start:end]).replace("\t", " ")]
+            at = end
+        self.text = "".join([*pieces, self.text[at:]])
 
     def _diagnose(self, builder: Builder, error: yaml.MarkedYAMLError) -> Damage | None:
         """Return the expression in which YAML lost its way, None where it did so elsewhere."""
@@ -237,7 +251,7 @@ class _Reading:
             self.last_fault = offset
         start, end = self._block(offset)
         before = self.text
-        self._mask(start, end, " ")
+        self._mask([(start, end)], " ")
         return self.text != before
 
     def _block(self, offset: int) -> tuple[int, int]:

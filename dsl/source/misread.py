@@ -15,6 +15,7 @@ HEAD = re.compile(
 ITEM = re.compile(r"( *)((?:- +)+)")
 LAST_KEY = re.compile(r"[{,]\s*[\"']?([\w.-]+)[\"']?\s*:\s*$")
 LONE_KEY = re.compile(r"\s*(?:- +)*[\w.-]+\s*")
+LINE_END = re.compile(r"[\n\r]")
 COMMENT = re.compile(r"[ \t]+#")
 INDICATORS = "*&!%@`"
 PLACES = frozenset({"verify", "reward", "data", "answer", "sampler", "admit", "require"})
@@ -285,12 +286,14 @@ def _indent(text: str, line: int) -> int:
 
 
 def _line_start(text: str, offset: int) -> int:
-    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    feed = text.rfind("\n", 0, offset)
+    # Looked for behind the last \n only: a search to the start of the file for each question would be quadratic.
+    return max(feed, text.rfind("\r", feed + 1, offset)) + 1
 
 
 def _line_end(text: str, offset: int) -> int:
-    ends = [at for at in (text.find("\n", offset), text.find("\r", offset)) if at >= 0]
-    return min(ends, default=len(text))
+    match = LINE_END.search(text, offset)
+    return len(text) if match is None else match.start()
 
 
 def _same_line(text: str, first: int, second: int) -> bool:

@@ -25,12 +25,14 @@ class SourceText:
         text: All of it, without a byte order mark.
     """
 
-    __slots__ = ("_starts", "path", "text")
+    __slots__ = ("_lines", "_starts", "path", "text")
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
         self._starts: list[int] | None = None
+        # Every span holds its line: many on one long line must share it.
+        self._lines: dict[int, str] = {}
 
     @property
     def starts(self) -> list[int]:
@@ -54,8 +56,12 @@ class SourceText:
 
     def line(self, offset: int) -> str:
         """Return the line around an offset without its line break."""
-        start = self.starts[bisect_right(self.starts, offset) - 1]
-        return self.text[start : max(start, self.line_end(offset))]
+        index = bisect_right(self.starts, offset) - 1
+        line = self._lines.get(index)
+        if line is None:
+            start = self.starts[index]
+            line = self._lines[index] = self.text[start : max(start, self.line_end(start))]
+        return line
 
 
 class Origin:
@@ -82,7 +88,7 @@ class Origin:
     def runs(self) -> tuple[list[int], list[int]]:
         """First index and file offset of each run; the offset is -1 for code points that have no place of their own."""
         if self._runs is None:
-            pieces = pieces_of(self.source.text[self.start : self.end], self.style)
+            pieces = pieces_of(self.source.text[self.start : self.end], self.style, self._value)
             self._runs = _runs(pieces, self._value, self.start)
         return self._runs
 
@@ -97,17 +103,18 @@ class Origin:
 Piece = tuple[int, str | None]
 
 
-def pieces_of(raw: str, style: str) -> list[Piece]:
+def pieces_of(raw: str, style: str, value: str = "") -> list[Piece]:
     """Return the stretches a scalar's text is made of, in order.
 
     Args:
         raw: The scalar as written, quotes or block header included.
         style: plain, single, double, literal, folded or raw.
+        value: What it reads as; tells the indentation of a block that gives it as a digit.
     """
     if style == "raw":
         return [(0, raw)]
     if style in ("literal", "folded"):
-        return _block_pieces(raw, style == "folded")
+        return _block_pieces(raw, style == "folded", value)
     if style == "plain":
         return _flow_pieces(raw, 0, len(raw), style)
     return _flow_pieces(raw, 1, len(raw) - 1, style)
@@ -156,6 +163,7 @@ def _flow_pieces(raw: str, start: int, end: int, style: str) -> list[Piece]:
     lines = _lines(raw, start, end)
     for number, (left, right, line_break) in enumerate(lines):
         is_last = number == len(lines) - 1
+        broken_at = right
         if number:
             while left < right and raw[left] in BLANK:
                 left += 1
@@ -170,7 +178,7 @@ def _flow_pieces(raw: str, start: int, end: int, style: str) -> list[Piece]:
             is_joined = is_escaped
             _content(pieces, raw, left, right - 1 if is_escaped else right, style)
         if not is_last and not (is_escaped and left < right):
-            pending.append((right, line_break))
+            pending.append((broken_at, line_break))
     return pieces
 
 
@@ -208,13 +216,16 @@ def _content(pieces: list[Piece], raw: str, left: int, right: int, style: str) -
     pieces.append((at, raw[at:right]))
 
 
-def _block_pieces(raw: str, is_folded: bool) -> list[Piece]:
+def _block_pieces(raw: str, is_folded: bool, value: str) -> list[Piece]:
     """Return the pieces of a literal or folded block; the text's end decides how many breaks are kept."""
     header = BREAK.search(raw)
     if header is None:
         return []
     lines = _lines(raw, header.end(), len(raw))
     indent = _block_indent(raw, lines)
+    if re.match(r"[|>][-+]?[1-9]", raw):
+        inner = value.lstrip("\n")
+        indent = max(0, indent - len(inner) + len(inner.lstrip(" ")))
     pieces: list[Piece] = []
     pending: list[tuple[int, str]] = []
     last = ""
