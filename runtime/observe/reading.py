@@ -113,6 +113,18 @@ class Reading:
         rows = self._db.execute("SELECT version, folder FROM checkpoint ORDER BY version")
         return {WeightVersion.unpack(version): Path(folder) for version, folder in rows}
 
+    def trajectory(self, episode: str) -> bytes | None:
+        """Return the packed reference of an episode's trajectory; None where it has none."""
+        row = self._db.execute(
+            "SELECT trajectory FROM episode WHERE episode = CAST(? AS INTEGER)", (episode,)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def first_verdict(self) -> tuple[int, str]:
+        """Return number and verdict, as JSON, of the first episode that has one; -1 where none has."""
+        row = self._db.execute("SELECT episode, verdict FROM episode WHERE verdict IS NOT NULL ORDER BY 1").fetchone()
+        return (-1, "") if row is None else (int(row[0]), str(row[1]))
+
     def idle_share(self) -> float | None:
         """Return the part of the time from first batch to last commit that the trainer was blocked in Take."""
         first = self._db.execute("SELECT taken_s FROM batch ORDER BY step LIMIT 1").fetchone()

@@ -1,0 +1,140 @@
+"""`assay eval`: the same graph without its trainer, on one checkpoint of a run."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.error import ConfigError
+from assay.core.name import suggestion
+from assay.core.trajectory import WeightVersion
+from assay.runtime.cli.terminal import Terminal, columns
+from assay.runtime.cli.train import watch
+from assay.runtime.observe.reading import Reading
+from assay.runtime.run.folder import RunFolder, make_folder
+from assay.runtime.run.plan import RunPlan, read_plan, write_plan
+from assay.runtime.run.prepare import find_run
+
+DESCRIPTION = """\
+Score a checkpoint of a run on its held-out tasks: the same sources, prompts, engine, verifiers and rewards, and no
+update. The result is a run folder of its own."""
+
+EPILOG = """\
+overrides:
+  checkpoint=LINEAGE.STEP  which one; default the newest
+  eval.tasks=N             held-out tasks per domain
+  eval.temperature=T       0 is greedy
+  run.folder=FOLDER        where runs are, and where this one goes
+  run.name=NAME            default eval-<name of the run>
+
+examples:
+  assay eval
+  assay eval runs/latest checkpoint=0.800 eval.tasks=64
+"""
+
+_KEYS: dict[str, type] = {
+    "checkpoint": str,
+    "eval.tasks": int,
+    "eval.temperature": float,
+    "run.folder": str,
+    "run.name": str,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what this verb takes."""
+    parser.add_argument("words", nargs="*", metavar="RUN|OVERRIDE", help="the run; default latest")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Evaluate and print the accuracy of each domain."""
+    started_s = time.monotonic()
+    names = [word for word in arguments.words if "=" not in word]
+    if len(names) > 1:
+        raise ConfigError("one run must be named", got=" ".join(names))
+    given = read_words([word for word in arguments.words if "=" in word])
+    parent = Path(given.get("run.folder", "runs"))
+    source = find_run(names[0] if names else "latest", parent)
+    plan, version = evaluation_plan(source, given)
+    folder = make_folder(parent, plan.name)
+    write_plan(folder.path, plan)
+    terminal.print(f"run {folder.path}: weights {version} of {source.path.name}")
+    outcome = watch(plan, folder, terminal, started_s)
+    rows = [("domain", "accuracy", "held out")]
+    for name, domain in outcome.summary["domains"].items():
+        share = domain["after"]
+        rows.append((name, "-" if share is None else f"{share:.3f}", str(domain["held_out"])))
+    for row in columns(rows):
+        terminal.print(row)
+    if outcome.status:
+        terminal.complain(f"{terminal.paint('ended', 'error', err=True)}: {outcome.reason}")
+    return outcome.status
+
+
+def read_words(words: list[str]) -> dict[str, Any]:
+    """Return the values of overrides.
+
+    Raises:
+        ConfigError: an unknown key, or a value of another type.
+    """
+    given: dict[str, Any] = {}
+    for word in words:
+        key, _, text = word.partition("=")
+        if key not in _KEYS:
+            raise ConfigError(f"nothing reads the key `{key}`", todo=suggestion(key, _KEYS) or None, at=word)
+        try:
+            given[key] = msgspec.convert(text, _KEYS[key], strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"`{key}` must have a value of its type", got=str(error), at=word) from None
+    if given.get("eval.tasks", 1) < 1 or given.get("eval.temperature", 0.0) < 0:
+        raise ConfigError("eval.tasks must be at least 1 and eval.temperature at least 0", got=" ".join(words))
+    return given
+
+
+def evaluation_plan(source: RunFolder, given: dict[str, Any]) -> tuple[RunPlan, WeightVersion]:
+    """Return the plan of an evaluation, and the version it evaluates.
+
+    Raises:
+        ConfigError: the run has no such checkpoint.
+        StoreError: its ledger cannot be read.
+    """
+    plan = read_plan(source.path)
+    with Reading(source.ledger) as reading:
+        checkpoints = reading.checkpoints()
+    version, weights = choose_checkpoint(checkpoints, given.get("checkpoint"), source)
+    evaluation = {**plan.settings["eval"], "every": 0}
+    for key in ("tasks", "temperature"):
+        evaluation[key] = given.get(f"eval.{key}", evaluation[key])
+    settings = {**plan.settings, "eval": evaluation, "policy": {**plan.settings["policy"], "path": str(weights)}}
+    changed = msgspec.structs.replace(
+        plan,
+        name=given.get("run.name", f"eval-{plan.name}"),
+        stages=(),
+        policy=str(weights),
+        settings=settings,
+        counts=msgspec.structs.replace(plan.counts, update=0),
+    )
+    return changed, version
+
+
+def choose_checkpoint(
+    checkpoints: dict[WeightVersion, Path], wanted: str | None, source: RunFolder
+) -> tuple[WeightVersion, Path]:
+    """Return a checkpoint by name, or the newest one.
+
+    Raises:
+        ConfigError: there is no such checkpoint, or none at all.
+    """
+    present = {version: folder for version, folder in checkpoints.items() if folder.is_dir()}
+    if not present:
+        raise ConfigError("a run must have a checkpoint to be evaluated", got="none", at=source.path)
+    if wanted is None:
+        version = max(present)
+        return version, present[version]
+    for version, folder in present.items():
+        if str(version) == wanted:
+            return version, folder
+    known = ", ".join(map(str, list(present)[-5:]))
+    raise ConfigError("a checkpoint must be one of the run's", got=wanted, at=source.path, todo=f"There are {known}")

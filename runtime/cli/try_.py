@@ -1,0 +1,230 @@
+"""`assay try`: one episode of one domain, step by step, in one process."""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from assay.core.array import Array
+from assay.core.blob import BlobRef
+from assay.core.engine import Engine
+from assay.core.error import ConfigError
+from assay.core.registry import Registry, installed
+from assay.core.trajectory import Trajectory
+from assay.core.verdict import Scored, Verdict
+from assay.core.wire import Split
+from assay.dsl.compile import Compiled
+from assay.dsl.index import DomainIndex, read_domain_file
+from assay.dsl.program import Program, Rows
+from assay.dsl.template import fill
+from assay.runtime.cli.terminal import Terminal
+from assay.runtime.launch.inline import Inline, inline_folder
+from assay.runtime.launch.stub import StubChat, StubEngine
+from assay.runtime.observe.reading import Reading
+from assay.runtime.policy.chat import ChatFormat
+from assay.runtime.run.build import build_entry
+from assay.runtime.run.folder import RunFolder
+from assay.runtime.run.plan import EntryPlan, RunPlan, write_plan
+from assay.runtime.run.prepare import find_run
+from assay.runtime.stage.source import open_source
+from assay.runtime.store.local import LocalStore
+
+DESCRIPTION = """\
+Play one episode of a domain and show every step: task, prompt, tokens, answer, signals, gates, terms, reward.
+Coordinator and stages run in this process, so a breakpoint in any of them works; verifiers keep their locked-down
+process."""
+
+EPILOG = """\
+the policy:
+  --answer TEXT         a stub that says TEXT
+  --run RUN             the newest checkpoint of a run
+  --replay RUN:EPISODE  what an episode of a run said
+  without any of them   a stub that says what the domain's `oracle` control says
+
+examples:
+  assay try quickstart.spell
+  assay try quickstart.sort --answer 123 --index 7
+  assay try quickstart.spell --run latest
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what this verb takes."""
+    parser.add_argument("domain", metavar="DOMAIN|FILE", help="id of an installed domain, or a domain file")
+    parser.add_argument("--split", choices=("train", "eval"), default="eval", help="default: eval, where there is one")
+    parser.add_argument("--index", type=int, default=0, help="row of the split; default 0")
+    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
+    policy = parser.add_mutually_exclusive_group()
+    policy.add_argument("--answer", help="what a stub says")
+    policy.add_argument("--run", metavar="RUN", help="take the newest checkpoint of a run")
+    policy.add_argument("--replay", metavar="RUN:EPISODE", help="say what an episode of a run said")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Play and print; the exit status is 1 where the episode is unscored."""
+    registry = installed()
+    entry = one_row(compile_domain(arguments.domain, registry), arguments.split, arguments.index, registry)
+    engine, chat, policy, said_by = make_policy(arguments, entry)
+    with tempfile.TemporaryDirectory(prefix="assay-try-") as scratch:
+        folder = inline_folder(Path(scratch))
+        plan = try_plan(entry, policy, registry)
+        write_plan(folder.path, plan)
+        terminal.print(f"{terminal.paint(entry.program.identity, 'strong')}  {arguments.split}[{arguments.index}]")
+        terminal.print(f"policy      {said_by}")
+        finish = Inline(plan, folder, engine, chat, should_validate=True).run()
+        if finish.code:
+            raise ConfigError("an episode must come to its end", got=finish.reason)
+        return show(plan, folder, terminal)
+
+
+def compile_domain(name: str, registry: Registry) -> Compiled:
+    """Return a compiled domain by id or file.
+
+    Raises:
+        SourceError: it has findings.
+        PluginError: nobody offers it.
+        OSError: the file cannot be read.
+    """
+    is_file = name.endswith((".yaml", ".yml")) or Path(name).is_file()
+    found = read_domain_file(Path(name)) if is_file else DomainIndex(registry).find(name)
+    compiled = found.compile(registry)
+    compiled.require()
+    return compiled
+
+
+def one_row(compiled: Compiled, split: str, index: int, registry: Registry) -> EntryPlan:
+    """Return an entry whose held-out tasks are one row.
+
+    Raises:
+        ConfigError: there is no such row.
+    """
+    entry = build_entry("try", 1.0, compiled, registry)
+    wanted: Split = "eval" if split == "eval" and "eval" in entry.splits else "train"
+    if not 0 <= index < entry.splits[wanted].size:
+        raise ConfigError(f"a row must lie in 0..{entry.splits[wanted].size - 1}", got=index, at=f"data.{wanted}")
+    row = open_source(entry.program, wanted, entry.splits[wanted]).read(index)
+    fields = {name: row[name] for name in entry.program.fields if name in row}
+    program = msgspec.structs.replace(entry.program, data={**entry.program.data, "eval": Rows((fields,))})
+    held_out = msgspec.structs.replace(entry.splits[wanted], size=1, ref="")
+    return msgspec.structs.replace(entry, program=program, splits={**entry.splits, "eval": held_out})
+
+
+def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine, ChatFormat, str, str]:
+    """Return engine, chat format, folder and a line about the policy asked for."""
+    if arguments.run is not None:
+        return _real(arguments.run, Path(arguments.runs))
+    if arguments.replay is not None:
+        name, _, number = arguments.replay.rpartition(":")
+        trajectory = read_trajectory(find_run(name, Path(arguments.runs)), number)
+        return StubEngine(trajectory.final_text), StubChat(), "stub", f"episode {number} of {name}"
+    if arguments.answer is not None:
+        return StubEngine(arguments.answer), StubChat(), "stub", "a stub"
+    answer = _oracle(entry.program)
+    if answer is None:
+        raise ConfigError(
+            "a domain without an `oracle` control must be given an answer", todo="Add --answer TEXT or --run RUN"
+        )
+    return StubEngine(answer), StubChat(), "stub", "a stub that says what the `oracle` control says"
+
+
+def try_plan(entry: EntryPlan, policy: str, registry: Registry) -> RunPlan:
+    """Return the plan of one episode."""
+    settings: dict[str, dict[str, Any]] = {
+        "algorithm": {"shuffle_rewards": False},
+        "engine": {},
+        "eval": {"tasks": 1, "every": 0, "temperature": 0.0},
+        "launcher": {"heartbeat_s": 1.0, "watchdog_s": 120.0, "drain_s": 5.0},
+        "scheduler": {"max_inflight": 8, "max_staleness": 0},
+        "store": {"options": {}},
+        "trainer": {"checkpoint_every": 1},
+    }
+    factories = {"store": registry.find("store", "local").ref}
+    return RunPlan("try", 0, (entry,), (), policy, settings, factories)
+
+
+def read_trajectory(folder: RunFolder, episode: str) -> Trajectory:
+    """Return a stored trajectory.
+
+    Raises:
+        ConfigError: the run has no such episode.
+    """
+    with Reading(folder.ledger) as reading:
+        packed = reading.trajectory(episode)
+    if packed is None:
+        raise ConfigError("an episode must be one the run has played", got=episode, at=folder.path)
+    store = LocalStore(folder.blobs)
+    try:
+        return msgspec.msgpack.decode(store.get(msgspec.msgpack.decode(packed, type=BlobRef)), type=Trajectory)
+    finally:
+        store.close()
+
+
+def show(plan: RunPlan, folder: RunFolder, terminal: Terminal) -> int:
+    """Print every step of the episode; returns the exit status."""
+    program = plan.entries[0].program
+    with Reading(folder.ledger) as reading:
+        number, text = reading.first_verdict()
+        failures = reading.failed_rows()
+    if failures:
+        terminal.complain(f"{terminal.paint('the row cannot be read', 'error', err=True)}: {failures[0][4]}")
+        return 1
+    trajectory = read_trajectory(folder, str(number))
+    verdict: Verdict = msgspec.json.decode(text, type=Verdict)
+    for name, value in _fields(program).items():
+        terminal.print(f"field       {name} = {value!r}")
+    for message in trajectory.turns[0].prompt:
+        terminal.print(f"{message.role:<11} {message.text}")
+    segment = trajectory.segments[0]
+    terminal.print(f"prompt ids  {_ids(segment.prompt_ids)}")
+    terminal.print(f"sampled ids {_ids(segment.sampled_ids)}  ({segment.finish_reason})")
+    logprobs = " ".join(f"{float(value):.3f}" for value in segment.behavior_logprobs.to_list())
+    terminal.print(f"log-probs   {logprobs}")
+    terminal.print(f"completion  {trajectory.final_text!r}")
+    terminal.print(f"answer      {trajectory.answer!r}")
+    measurements = verdict.measurements
+    for name, measurement in measurements.items():
+        signals = ", ".join(f"{key}={value!r}" for key, value in measurement.signals.items())
+        terminal.print(f"verify      {name}: {signals}  ({measurement.wall_s * 1e3:.2f} ms)")
+    if not isinstance(verdict, Scored):
+        terminal.complain(f"{terminal.paint('unscored', 'error', err=True)} {verdict.cause}: {verdict.detail}")
+        return 1
+    payout = verdict.payout
+    if payout.gate is not None:
+        gate = program.reward.gates[payout.gate]
+        terminal.print(f"gate        {gate.name or payout.gate} is closed")
+    for name, value in payout.terms.items():
+        terminal.print(f"term        {name} = {value:g}")
+    style = "good" if payout.success else "warning"
+    terminal.print(f"reward      {terminal.paint(f'{payout.reward:g}', style)}  success {payout.success}")
+    return 0
+
+
+def _real(name: str, parent: Path) -> tuple[Engine, ChatFormat, str, str]:
+    from assay.runtime.cli.evaluate import choose_checkpoint
+    from assay.runtime.engine.embedded import EmbeddedEngine
+    from assay.runtime.policy.chat import read_chat
+
+    folder = find_run(name, parent)
+    with Reading(folder.ledger) as reading:
+        version, weights = choose_checkpoint(reading.checkpoints(), None, folder)
+    return EmbeddedEngine(weights), read_chat(weights), str(weights), f"checkpoint {version} of {folder.path.name}"
+
+
+def _oracle(program: Program) -> str | None:
+    for control in program.controls:
+        if control.name == "oracle":
+            return fill(control.answer, _fields(program))
+    return None
+
+
+def _fields(program: Program) -> dict[str, Any]:
+    data = program.data["eval"]
+    assert isinstance(data, Rows)
+    return data.rows[0]
+
+
+def _ids(ids: Array) -> str:
+    return json.dumps([int(token) for token in ids.to_list()])
