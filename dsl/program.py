@@ -156,7 +156,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     data: dict[str, Use | Rows]
     system: str | None
     prompt: str
-    params: dict[str, float]
+    params: dict[str, int | float]
     answer: Use | None
     episode: EpisodeSpec
     sandbox: BoxSpec | None

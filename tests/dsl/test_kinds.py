@@ -79,7 +79,7 @@ REWARDS = [
     ("outcome:\n  a: exp(m.failed*20)*m.good", [("RW001", "exp(m.failed*20)*m.good")]),
     ("outcome:\n  a: 1/m.rate if m.rate > 0 else 0", [("RW001", "1/m.rate if m.rate > 0 else 0")]),
     # RW003
-    ("outcome:\n  a: m.good\nprocess:\n  b: 0.2*min(trace.invalid_calls, 5)", [("RW003", "0.2*min(trace.invalid_calls, 5)")]),
+    ("outcome:\n  a: m.good\nprocess:\n  b: 0.2*min(trace.turns, 5)", [("RW003", "0.2*min(trace.turns, 5)")]),
     ("outcome:\n  a: 1.0*m.good - 1.0", [("RW003", "1.0*m.good - 1.0")]),
     ("outcome:\n  a: m.good\nprocess:\n  b: 0.1 - 0.2*m.bad", [("RW003", "0.1 - 0.2*m.bad")]),
     ("outcome:\n  a: m.good\nefficiency:\n  when: success\n  b: 0.1*m.bad", [("RW003", "0.1*m.bad")]),
@@ -134,7 +134,7 @@ SILENT = [
     "outcome:\n  a: 2.0*m.good - 1.0",
     "outcome:\n  a: m.rate\nprocess:\n  b: -0.1*(not m.good)",
     "outcome:\n  a: m.good\nefficiency:\n  when: success\n  b: -0.1*budget(trace.tokens, 4096)",
-    "success: m.good\noutcome:\n  a: m.good + 0.2*m.rate\nefficiency:\n  when: success\n  b: -0.01*min(trace.turns, 20)",
+    "success: m.good\noutcome:\n  a: m.good + 0.2*m.rate\nefficiency:\n  when: success\n  b: -0.1*budget(trace.turns, 9)",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed > 0 else 0.0",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed != 0 else 0.0",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed >= 1 and m.good else 0.0",
