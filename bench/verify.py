@@ -14,6 +14,7 @@ from assay.runtime.verify.message import Job, Mode
 NAME = "verify"
 
 _PLUGIN = """
+import assay
 
 class Match(assay.Signals, frozen=True):
     equal: bool
