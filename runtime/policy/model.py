@@ -204,16 +204,16 @@ class Model:
 
 
 def read_tensors(folder: Path) -> Iterable[tuple[str, Tensor]]:
-    """Yield name and tensor of every safetensors file of a folder.
+    """Yield name and tensor of every weights file of a folder; a checkpoint's optimizer state is none.
 
     Raises:
         ConfigError: there is none, or one is broken.
     """
     from safetensors import SafetensorError, safe_open
 
-    paths = sorted(folder.glob("*.safetensors"))
+    paths = sorted(folder.glob("model*.safetensors"))
     if not paths:
-        raise ConfigError("a policy folder must have *.safetensors", at=folder)
+        raise ConfigError("a policy folder must have model*.safetensors", at=folder)
     for path in paths:
         try:
             with safe_open(path, framework="pt") as file:
