@@ -23,7 +23,7 @@ def grade() -> Grade:
     """Return a function from domain, row and final text to whether the answer is right."""
 
     def check(domain: assay.Domain, row: dict[str, Any], text: str) -> bool:
-        match = re.fullmatch(r"([a-z_.]+)\((\w+)\)", domain.document["verify"]["check"])
+        match = re.fullmatch(r"([a-z_.]+)\((\w+)\)", domain.document["verify"]["ans"])
         assert match is not None
         answer = last_line(text) if "answer" in domain.document else text
         return bool(VERIFIERS[match[1]](answer, row[match[2]]).equal)

@@ -7,8 +7,8 @@ from assay_domain_reasoning_gym.recipe.base import Recipe
 TRAIN_SIZE, DEMO_SIZE, EVAL_SIZE = 20_000, 20_000, 160
 
 EXAMPLES = [
-    {"given": {"check.equal": True}, "reward": 1.0},
-    {"given": {"check.equal": False}, "reward": 0.0},
+    {"given": {"ans.equal": True}, "reward": 1.0},
+    {"given": {"ans.equal": False}, "reward": 0.0},
 ]
 CONTROLS = {
     "oracle": {"answer": "{expected}", "reward": "> 0.99"},
@@ -41,8 +41,8 @@ def _domain(name: str, recipe: Recipe, source: str, answer: str | None) -> assay
         prompt=recipe.prompt,
         answer=answer,
         episode={"max_turns": 1, "max_tokens": recipe.max_tokens},
-        verify={"check": recipe.verify},
-        reward={"outcome": {"correct": "1.0*check.equal"}},
+        verify={"ans": recipe.verify},
+        reward={"outcome": {"correct": "1.0*ans.equal"}},
         group={"size": 8, "min_scored": 4},
         examples=EXAMPLES,
         controls=CONTROLS,
