@@ -17,7 +17,13 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("reasoning_gym.word_sequence_reversal", "of do it", "it do of", (), ("of do it", "it, do, of")),
     ("reasoning_gym.word_sorting", "ascending: b A a", "A a b", (), ("a A b", "b a A", "A a b b")),
     ("reasoning_gym.letter_counting", "h in The other hat", "3", ("3\n", "so\n3"), ("2", "three", "33")),
-    ("reasoning_gym.palindrome_generation", "a b b a", "abba", ("baab",), ("abab", "aa", "abbba", "abcba", "cddc", "aaaa")),
+    (
+        "reasoning_gym.palindrome_generation",
+        "a b b a",
+        "abba",
+        ("baab",),
+        ("abab", "aa", "abbba", "abcba", "cddc", "aaaa"),
+    ),
     (
         "reasoning_gym.group_anagrams",
         "cat dog act god",
