@@ -134,7 +134,7 @@ SILENT = [
     "outcome:\n  a: 2.0*m.good - 1.0",
     "outcome:\n  a: m.rate\nprocess:\n  b: -0.1*(not m.good)",
     "outcome:\n  a: m.good\nefficiency:\n  when: success\n  b: -0.1*budget(trace.tokens, 4096)",
-    "success: m.good\noutcome:\n  a: m.good + 0.2*m.rate\nefficiency:\n  when: success\n  b: -0.1*budget(trace.turns, 9)",
+    "success: m.good\noutcome:\n  a: m.good + 0.2*m.rate\nefficiency:\n  when: success\n  b: -0.1*m.bad",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed > 0 else 0.0",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed != 0 else 0.0",
     "outcome:\n  a: m.rate/(2*m.failed) if m.failed >= 1 and m.good else 0.0",
