@@ -1,6 +1,7 @@
 """What a verifier's process is kept from, and what it leaves behind."""
 
 import os
+import platform
 import select
 import signal
 import socket
@@ -53,9 +54,24 @@ Tell = Callable[[str], str]
 NeedsWords = Callable[..., None]
 
 
+def test_whatever_the_kernel_offers_is_in_force(report: LockdownReport) -> None:
+    level = landlock.abi()
+    rights = {"files": 1, "truncate": 3, "tcp": 4, "signals": 6}
+    offered = {f"landlock.{name}" for name, since in rights.items() if level >= since}
+    if platform.machine() in ("x86_64", "aarch64") and "Seccomp_filters" in Path("/proc/self/status").read_text():
+        offered |= {"seccomp.calls", "seccomp.sockets"}
+    if (
+        subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--net", "--mount", "true"]
+        ).returncode
+        == 0
+    ):
+        offered |= {"namespace.processes", "namespace.network", "scratch.size"}
+    assert set() == offered - set(report.in_force)
+
+
 def test_report_names_what_is_missing_and_nothing_else(report: LockdownReport) -> None:
     assert missing(report.in_force) == report.missing
-    assert bool(landlock.abi()) == ("landlock.files" in report.in_force)
     assert report.is_complete == (not report.missing)
 
 
