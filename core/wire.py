@@ -417,6 +417,8 @@ Order = (
 _encoder = msgspec.msgpack.Encoder()
 _reports = msgspec.msgpack.Decoder(list[tuple[int, Report]])
 _orders = msgspec.msgpack.Decoder(list[Order])
+# RecursionError: a frame of nothing but opening brackets.
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def encode_reports(reports: list[tuple[int, Report]]) -> bytes:
@@ -432,7 +434,7 @@ def decode_reports(frame: bytes | memoryview) -> list[tuple[int, Report]]:
     """
     try:
         return _reports.decode(frame)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except _MALFORMED as error:
         raise WireError("a frame must hold reports of this protocol", got=str(error)) from None
 
 
@@ -449,5 +451,5 @@ def decode_orders(frame: bytes | memoryview) -> list[Order]:
     """
     try:
         return _orders.decode(frame)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except _MALFORMED as error:
         raise WireError("a frame must hold orders of this protocol", got=str(error)) from None

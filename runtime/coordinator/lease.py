@@ -83,16 +83,20 @@ def shift(run: Run, by_s: float) -> None:
 
 
 def queue_rollout(run: Run, episode: Episode, *, is_new: bool = True) -> None:
-    """Let an episode wait for a rollout slot; one that waited before takes its former place."""
+    """Let an episode wait for a rollout slot; one that had a lease before goes first."""
     entry = episode.group.entry
-    run.rollout_queue[episode.number] = Waiting(episode.number, entry.name, entry.tier, run.now_s, entry.rollout_s)
-    if not is_new:
-        run.rollout_queue = dict(sorted(run.rollout_queue.items()))
+    waiting = Waiting(episode.number, entry.name, entry.tier, run.now_s, entry.rollout_s)
+    if is_new:
+        run.rollout_queue[episode.number] = waiting
+    else:
+        run.rollout_queue = {episode.number: waiting, **run.rollout_queue}
 
 
 def queue_verify(run: Run, episode: Episode, *, is_new: bool = True) -> None:
-    """Let an episode wait for a verify slot."""
+    """Let an episode wait for a verify slot; one that had a lease before goes first."""
     entry = episode.group.entry
-    run.verify_queue[episode.number] = Waiting(
-        episode.number, entry.name, entry.tier, run.now_s, entry.verify_s, entry.needs
-    )
+    waiting = Waiting(episode.number, entry.name, entry.tier, run.now_s, entry.verify_s, entry.needs)
+    if is_new:
+        run.verify_queue[episode.number] = waiting
+    else:
+        run.verify_queue = {episode.number: waiting, **run.verify_queue}

@@ -151,6 +151,7 @@ def test_random_bytes_are_malformed_and_nothing_worse(data: bytes) -> None:
         msgspec.msgpack.encode([[1, ["exec", "rm"]]]),
         msgspec.msgpack.encode([["1", ["heartbeat", []]]]),
         msgspec.msgpack.encode([[1, ["take", 0, "nine"]]]),
+        b"\x91\x92\x00\x93\xa9heartbeat\x90" + b"\x91" * 100_000 + b"\x90",
     ],
 )
 def test_frame_of_something_else_is_refused(frame: bytes) -> None:

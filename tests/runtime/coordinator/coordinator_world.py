@@ -5,6 +5,7 @@ The ledger is a real SQLite file (in memory); `restart` throws the core away and
 
 import random
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,18 @@ class World:
             return EpisodeDone(order.lease, order.episode, blob(f"t{order.episode}"), worker.version, Trace(1, 5, 3), 5)
         assert isinstance(order, LeaseVerify)
         return VerdictDone(order.lease, order.episode, self.verdict(order.episode), 0.01)
+
+    blob = staticmethod(blob)
+
+    def go_until(self, is_reached: Callable[[], bool], turns: int = 400) -> None:
+        """Let everybody behave until something holds."""
+        for _ in range(turns):
+            if is_reached():
+                return
+            for name in list(self.workers):
+                self.work(name, 4)
+            self.turn()
+        raise AssertionError("not reached")
 
     def go(self, turns: int = 400) -> None:
         """Let everybody behave until the run is over."""
