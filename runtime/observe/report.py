@@ -98,7 +98,10 @@ def _figures(plan: RunPlan, reading: Reading) -> list[str]:
             "blocked in Take": smooth([(c.version.step, c.wait_s) for c in commits], 3),
             "busy": smooth([(c.version.step, c.busy_s) for c in commits], 3),
         }, low=0.0),
-        curve("Gap of log-probs, engine against trainer", {"largest": _line(commits, "logprob_gap_max")}, low=0.0),
+        curve("Gap of log-probs, engine against trainer", {
+            "after the last sync": _line(commits, "probe_gap"),
+            "sampled by current weights": _line(commits, "logprob_gap_max"),
+        }, low=0.0),
     ]  # fmt: skip
     return figures
 

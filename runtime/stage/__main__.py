@@ -26,6 +26,8 @@ _VERIFY_SLOTS = 32
 _ROLLOUT_SLOTS = 256
 # Difference of log-probs that rounding in float32 explains.
 _PROBE_TOLERANCE = 1e-3
+# What only some roles may import; each process says at its end which of them it did.
+_HEAVY = ("megatron", "torch", "transformers", "numpy", "reasoning_gym", "sympy", "hydra", "zmq")
 _PROBE_SEQUENCES, _PROBE_TOKENS = 4, 12
 
 
@@ -43,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     except AssayError as error:
         print(f"error[{error.error_code}]: {error}", file=sys.stderr, flush=True)
         return 1
+    finally:
+        print(f"imported: {' '.join(name for name in _HEAVY if name in sys.modules)}", flush=True)
 
 
 def die_with_parent() -> None:

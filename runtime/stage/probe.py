@@ -16,6 +16,8 @@ from assay.core.trajectory import WeightVersion
 
 # Versions whose probes are kept; a reader that is later finds none and counts it.
 _KEPT = 8
+# What the engine found; the trainer logs it with its next step.
+_GAP = "gap"
 
 
 class ProbeFile(msgspec.Struct, frozen=True, array_like=True):
@@ -34,6 +36,14 @@ def write_probe(folder: Path, probe: ProbeFile) -> None:
     draft.replace(path)
     for old in sorted(folder.glob("probe-*.msgpack"))[:-_KEPT]:
         old.unlink(missing_ok=True)
+
+
+def read_gap(folder: Path) -> float | None:
+    """Return the largest difference of log-probs at the newest sync that was checked; None before the first."""
+    try:
+        return float((folder / _GAP).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 class Probe:
@@ -75,6 +85,9 @@ class Probe:
             ),
             default=0.0,
         )
+        draft = self._folder / f".{_GAP}.{os.getpid()}"
+        draft.write_text(repr(gap), encoding="ascii")
+        draft.replace(self._folder / _GAP)
         self.num_checked += 1
         self.worst = max(self.worst, gap)
         if not gap <= self._tolerance:

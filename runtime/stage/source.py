@@ -82,7 +82,7 @@ class Reader:
 
     def __init__(self, entry: EntryPlan, split: Split) -> None:
         self._program = entry.program
-        self._split = split
+        self._split: Split = split
         self._split_plan = entry.splits[split]
         self._source: Source | None = None
 

@@ -34,7 +34,7 @@ from assay.core.wire import (
     Welcome,
 )
 from assay.runtime.run.plan import RunPlan
-from assay.runtime.stage.probe import ProbeFile, write_probe
+from assay.runtime.stage.probe import ProbeFile, read_gap, write_probe
 from assay.runtime.stage.rank import (
     Command,
     Leave,
@@ -171,7 +171,8 @@ class UpdateStage:
                 self._version,
                 {"loss": result.loss, "grad_norm": result.grad_norm, "tokens": float(result.num_tokens), "lr": rate}
                 | result.metrics
-                | batch_metrics(batch, before),
+                | batch_metrics(batch, before)
+                | self._probe_metrics(),
                 Array.of(episodes, "int64"),
                 Array.of(advantages, "float64"),
                 checkpoint,
@@ -213,6 +214,10 @@ class UpdateStage:
             sequences, folder = self._probes
             write_probe(folder, ProbeFile(self._version, sequences, tuple(self._worker.logprobs(sequences))))
         self._client.send(WeightsPublished(Weights(self._version, str(self._publisher.folder))))
+
+    def _probe_metrics(self) -> dict[str, float]:
+        gap = None if self._probes is None else read_gap(self._probes[1])
+        return {} if gap is None else {"probe_gap": gap}
 
     def _save(self) -> Checkpoint:
         folder = self._checkpoints / str(self._version)

@@ -1,0 +1,77 @@
+"""Ctrl-C: once in order, twice at once; a drained run goes on where it was."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from real_run import Command, living
+
+from assay.runtime.coordinator.ledger import read_only
+
+pytestmark = pytest.mark.slow
+
+STEPS = (
+    "curriculum.stages.warmup.until=step >= 40",
+    "curriculum.stages.learn.until=step >= 50",
+    "~curriculum.admit",
+    "eval.tasks=8",
+    "trainer.checkpoint_every=10",
+)
+
+
+def test_drained_run_is_readable_and_goes_on(command: Callable[..., Command]) -> None:
+    first = command("train", *STEPS)
+    first.until(lambda status: status["step"] >= 12)
+    first.process.send_signal(signal.SIGINT)
+    assert 130 == first.wait(60), first.output
+    assert "ending in order" in first.output
+    assert [] == living(first.process.pid)
+    folder = first.run_folder
+    summary = json.loads((folder / "summary.json").read_text())
+    assert 12 <= summary["updates"] < 40
+    assert (folder / "report.html").exists()
+
+    second = command("train", "resume=latest")
+    assert 0 == second.wait(), second.output
+    assert folder == second.run_folder
+    assert [] == living(second.process.pid)
+    after = json.loads((folder / "summary.json").read_text())
+    assert 50 == after["updates"]
+    assert 0 == after["episodes"]["in_flight"]
+    assert after["wall_s"] > summary["wall_s"]
+    assert after["first_update_s"] == summary["first_update_s"]
+    # The drain left a checkpoint of its last step, so that no step was made twice.
+    ledger = read_only(folder / "ledger.sqlite")
+    assert (50,) == ledger.execute("SELECT COUNT(*) FROM commits").fetchone()
+
+
+def test_second_interrupt_ends_at_once(command: Callable[..., Command]) -> None:
+    run = command("train", *STEPS, "run.name=twice")
+    run.until(lambda status: status["step"] >= 2)
+    started_s = time.monotonic()
+    run.process.send_signal(signal.SIGINT)
+    run.process.send_signal(signal.SIGINT)
+    while "ending in order" not in run.output:
+        time.sleep(0.01)
+    if run.process.poll() is None:
+        # Two signals that are pending at the same time are delivered as one.
+        run.process.send_signal(signal.SIGINT)
+    assert 130 == run.wait(20), run.output
+    assert time.monotonic() - started_s < 10
+    assert [] == living(run.process.pid)
+    assert (run.run_folder / "summary.json").exists()
+
+
+def test_no_process_survives_a_killed_command(command: Callable[..., Command]) -> None:
+    run = command("train", *STEPS, "run.name=killed")
+    run.until(lambda status: status["step"] >= 2)
+    assert len(living(run.process.pid)) >= 5
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    deadline = time.monotonic() + 10
+    while living(run.process.pid):
+        assert time.monotonic() < deadline, living(run.process.pid)
+        time.sleep(0.02)
