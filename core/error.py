@@ -12,6 +12,7 @@
     |-- TrainerError       the trainer refused a batch or lost a rank
     |-- StoreError         a blob or a ledger row is missing, torn or forged
     |-- WireError          a frame that is malformed or of another protocol
+    |-- RunFailed          a process of the run cannot be kept alive, or the run ended itself
     `-- TransitionError    an illegal step in the life of an episode; carries its story
 
 Every message has one shape: `<what must hold>, got <value> - at <place>. <what to do>`.
@@ -151,3 +152,9 @@ class TransitionError(AssayError):
     def render(self) -> str:
         """Return the message followed by the story."""
         return "\n  ".join([super().render(), *self.story])
+
+
+class RunFailed(AssayError):
+    """A process of the run cannot be kept alive, or the coordinator ended the run with a reason."""
+
+    code = "AS010"
