@@ -98,12 +98,13 @@ def test_lines_are_those_of_an_editor() -> None:
 def test_a_prompt_of_a_mebibyte_costs_little() -> None:
     prompt = "k: |\n" + "  some words of a prompt\n" * 40_000
     scalar = scalar_in(prompt)
-    assert (30_001, 3, 7) == (lambda s: (s.line, s.column, s.end_column))(scalar.part(23 * 29_999, 23 * 29_999 + 4))
+    span = scalar.part(23 * 29_999, 23 * 29_999 + 4)
+    assert (30_001, 3, 7) == (span.line, span.column, span.end_column)
 
 
-CHARACTERS = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cf", "Cn", "Co"]) | st.sampled_from(
-    list("\n\n    \t'\"\\:#,{}[]&*!|>%@`-?") + ["\x85", "\u2028", "\u2029", "😀", "\u0301"]
-)
+CHARACTERS = st.characters(
+    codec="utf-8", exclude_categories=["Cs", "Cc", "Cf", "Cn", "Co", "Zl", "Zp"]
+) | st.sampled_from([*"\n\n    \t'\"\\:#,{}[]&*!|>%@`-?", "😀", "\u0301"])
 TEXTS = st.text(CHARACTERS, max_size=60)
 
 
@@ -141,3 +142,44 @@ def test_every_place_shows_its_own_code_point(text: str, style: str | None, widt
     assert sorted(known) == known
     is_escaped = "\\" in dumped or "''" in dumped
     assert is_escaped or len(known) == len(text)
+
+
+PIECES = [
+    "a",
+    "c d",
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\n  ",
+    "é",
+    "😀",
+    ":",
+    "#",
+    "''",
+    "\\n",
+    "\\\n",
+    "\\x41",
+    "\\\\",
+    "\r\n",
+    "\u2028",
+    "\x85",
+    "(",
+]
+
+
+@given(
+    style=st.sampled_from(["", "'", '"', "|", ">", "|-", ">+", "|2"]),
+    body=st.lists(st.sampled_from(PIECES), max_size=9).map("".join),
+)
+def test_places_of_texts_as_people_write_them(style: str, body: str) -> None:
+    inner = body.replace("\n", "\n  ")
+    value = f"{style}\n  {inner}" if style[:1] in ("|", ">") and style else f"{style}{inner}{style}"
+    text = f"k: {value}\nz: 1\n"
+    loaded = load(text.encode(), "f.yaml")
+    scalar = None if loaded.tree is None else loaded.tree.get("k")
+    if not isinstance(scalar, Scalar) or scalar.origin is None:
+        return
+    for index, char in enumerate(scalar.text):
+        offset = scalar.origin.offset(index)
+        assert offset < 0 or text[offset] == char or (char in " \n" and text[offset] in "\n\r\x85")
