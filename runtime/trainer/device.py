@@ -51,6 +51,9 @@ def prepare() -> bool:
 
 
 def _redirect_factories() -> None:
+    # `with torch.device(...)` looks the factories up at its first use: it must find the plain ones, which ours call.
+    with torch.device("cpu"):
+        torch.empty(0)
     for name in _FACTORIES:
         setattr(torch, name, _on_cpu(getattr(torch, name)))
 

@@ -29,6 +29,8 @@ assert device.prepare() is True and device.prepare() is True
 assert torch.device("cpu") == torch.zeros(2, device="cuda").device
 assert torch.device("cpu") == torch.empty(2, device=torch.cuda.current_device()).device
 assert torch.compile is compiler
+with torch.device("meta"):
+    assert torch.arange(2).is_meta and torch.zeros(2).is_meta
 assert "torch._inductor" not in sys.modules
 """
 

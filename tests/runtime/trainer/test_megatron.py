@@ -26,7 +26,9 @@ MakeTrainer = Callable[..., Any]
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    return np.frombuffer(array.data, {"float32": "<f4", "int32": "<i4", "uint8": "u1"}[array.dtype]).reshape(array.shape)
+    return np.frombuffer(array.data, {"float32": "<f4", "int32": "<i4", "uint8": "u1"}[array.dtype]).reshape(
+        array.shape
+    )
 
 
 def state_of(trainer: Any) -> dict[str, np.ndarray]:
@@ -117,7 +119,9 @@ def test_state_has_the_names_and_bytes_of_the_folder(
 ) -> None:
     for family in ("llama", "qwen3"):
         folder = make_policy(family)
-        stored = {n: w.numpy() for n, w in transformers.AutoModelForCausalLM.from_pretrained(folder).state_dict().items()}
+        stored = {
+            n: w.numpy() for n, w in transformers.AutoModelForCausalLM.from_pretrained(folder).state_dict().items()
+        }
         if family == "llama":
             del stored["lm_head.weight"]  # Tied.
         assert 0.0 == distance(stored, state_of(make_trainer(folder)))
