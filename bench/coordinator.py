@@ -114,10 +114,8 @@ class _Peer:
 
 
 def _drive(context: "zmq.Context[zmq.Socket[bytes]]", address: str, frame: int) -> None:
-    peers = {
-        role: _Peer(context, address, role, slots)
-        for role, slots in (("source", 4), ("rollout", 4 * frame), ("verify", 4 * frame), ("update", 1))
-    }
+    slots: dict[Role, int] = {"source": 4, "rollout": 4 * frame, "verify": 4 * frame, "update": 1}
+    peers = {role: _Peer(context, address, role, number) for role, number in slots.items()}
     poller = zmq.Poller()
     for peer in peers.values():
         poller.register(peer.socket, zmq.POLLIN)

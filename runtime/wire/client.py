@@ -66,6 +66,11 @@ class Client:
         capacity: Items at once, under `slots`, and any further resources.
         context: Shared one for `inproc://`; None makes its own.
 
+    Attributes:
+        role: What this worker does.
+        is_stopped: The coordinator said that the run is over, or refused this worker.
+        num_malformed: Frames dropped so far.
+
     Example:
         >>> def work(client: Client) -> None:
         ...     while not client.is_stopped:
@@ -85,6 +90,7 @@ class Client:
     ) -> None:
         self.is_stopped = False
         self.num_malformed = 0
+        self.role = role
         self._hello = Hello(role, worker, os.getpid(), (PROTOCOL, PROTOCOL), plan_digest, capacity or {"slots": 1.0})
         self._heartbeat_s = 1.0
         self._context = context or zmq.Context()
@@ -146,7 +152,8 @@ class Client:
             self._waiting.append((0, Goodbye(reason)))
             self._closing = True
         os.eventfd_write(self._wake, 1)
-        self._thread.join(timeout_s)
+        # The thread has nothing left to wait for but its own last message.
+        self._thread.join(max(timeout_s, 5.0))
         os.close(self._wake)
         if self._owns_context:
             self._context.destroy(linger=0)
@@ -172,9 +179,11 @@ class Client:
         poller.register(socket, zmq.POLLIN)
         poller.register(self._wake, zmq.POLLIN)
         self._say(socket, [(0, self._hello)])
-        next_beat = time.monotonic() + self._heartbeat_s
+        beaten_s = time.monotonic()
         while True:
-            ready = dict(poller.poll(max(0, round((next_beat - time.monotonic()) * 1000))))
+            # `Welcome` may shorten the beat at any time.
+            wait_s = beaten_s + self._heartbeat_s - time.monotonic()
+            ready = dict(poller.poll(max(0, round(wait_s * 1000))))
             if self._wake in ready:
                 os.eventfd_read(self._wake)
             if socket in ready:
@@ -182,9 +191,9 @@ class Client:
             self._send_waiting(socket)
             if self._closing and not self._waiting:
                 break
-            if time.monotonic() >= next_beat:
+            if time.monotonic() >= beaten_s + self._heartbeat_s:
                 self._beat(socket)
-                next_beat = time.monotonic() + self._heartbeat_s
+                beaten_s = time.monotonic()
         socket.close()
 
     def _send_waiting(self, socket: "zmq.Socket[bytes]") -> None:

@@ -86,6 +86,13 @@ def spec(**changes: Any) -> RunSpec:
     return RunSpec(**{**values, **changes})
 
 
+def open_ledger(path: Path) -> Ledger:
+    """Open a ledger that need not survive a power cut."""
+    ledger = Ledger(path, PLAN)
+    list(ledger.rows("PRAGMA synchronous = OFF"))
+    return ledger
+
+
 def scored(reward: float) -> Verdict:
     return Scored({}, Payout(reward, reward > 0.5, None, {"outcome.right": reward}), "d", "r")
 
@@ -131,7 +138,7 @@ class World:
         self.rng = random.Random(seed)
         self.now_s = 0.0
         self.pid = 100
-        self.ledger = Ledger(path, PLAN)
+        self.ledger = open_ledger(path)
         self.core = Core(run, should_validate=True)
         self.workers: dict[str, FakeWorker] = {}
         self.mail: list[tuple[FakeWorker, int, Report]] = []
@@ -162,7 +169,7 @@ class World:
     def restart(self) -> None:
         """SIGKILL the coordinator and start it from its ledger; mail on the way to it is lost."""
         self.ledger.close()
-        self.ledger = Ledger(self.path, PLAN)
+        self.ledger = open_ledger(self.path)
         recovered = recover(self.spec, self.ledger)
         run, now_s = recovered if recovered is not None else (None, 0.0)
         self.now_s = max(self.now_s, now_s)

@@ -116,6 +116,7 @@ def test_nothing_is_lost_nothing_is_trained_twice_and_the_run_ends(
         world.order_loss = 0.0
         if world.finish is None:
             world.go(3000)
+        assert world.finish is not None
         assert (0, "finished") == (world.finish.code, world.finish.reason)
         check_ledger(world)
         world.ledger.close()

@@ -188,6 +188,7 @@ def test_evaluation_takes_no_other_version_than_its_own(make: Any) -> None:
     assert [(2,)] == list(world.ledger.rows("SELECT COUNT(*) FROM episode WHERE state = 'evaluated'"))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     rewards=st.lists(st.floats(-2, 2, width=32), min_size=2, max_size=5),
@@ -544,6 +545,7 @@ def test_drain_finishes_what_is_held_and_leases_nothing_new(make: Any) -> None:
         world.turn()
         if world.finish is not None:
             break
+    assert world.finish is not None
     assert (130, "drained") == (world.finish.code, world.finish.reason)
     assert before == len(ordered(world, LeaseEpisode))
     assert {} == world.workers
