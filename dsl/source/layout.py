@@ -126,14 +126,17 @@ class _Reader:
 
     def find_comments(self) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []
-        index = 0
-        for match in COMMENT.finditer(self.text):
-            while index < len(self.spans) and self.spans[index][1] <= match.start():
+        index, match = 0, COMMENT.search(self.text)
+        while match is not None:
+            at = match.start()
+            while index < len(self.spans) and self.spans[index][1] <= at:
                 index += 1
-            if index < len(self.spans) and self.spans[index][0] <= match.start():
-                self.header(match, self.spans[index][0], found)
+            if index == len(self.spans) or self.spans[index][0] > at:
+                found.append((at, self.source.text[at : match.end()].rstrip()))
+                match = COMMENT.search(self.text, match.end())
             else:
-                found.append((match.start(), self.source.text[match.start() : match.end()].rstrip()))
+                self.header(match, self.spans[index][0], found)
+                match = COMMENT.search(self.text, self.spans[index][1])
         return found
 
     def header(self, match: re.Match[str], start: int, found: list[tuple[int, str]]) -> None:
