@@ -84,18 +84,32 @@ def _compose(
     composer: Composer, base: list[str], plain: list[Override], quoted: list[str], findings: list[Finding]
 ) -> tuple[HydraConfig, list[Override]]:
     """Compose; where Hydra refuses, find every override that it refuses and go on without them."""
+
+    def attempt(overrides: Sequence[Override], texts: Sequence[str] = ()) -> HydraConfig:
+        return composer.compose([*base, *(override.text for override in overrides), *texts])
+
     try:
-        return composer.compose([*base, *(override.text for override in plain), *quoted]), plain
+        return attempt(plain, quoted), plain
     except ConfigError:
-        config = composer.compose(base)
-    accepted: list[Override] = []
+        config = attempt(())
+    accepted = []
     for override in plain:
-        try:
-            config = composer.compose([*base, *(one.text for one in [*accepted, override])])
-            accepted.append(override)
-        except ConfigError as error:
-            findings.append(_refused(override, config.job, error))
-    return composer.compose([*base, *(override.text for override in accepted), *quoted]), accepted
+        found = _unfit_key(override, config.job)
+        accepted += [override] if found is None else []
+        findings += [] if found is None else [found]
+    try:
+        config = attempt(accepted)
+    except ConfigError:
+        # Some value is at fault: each override is tried on top of those before it.
+        tried, accepted = accepted, []
+        for override in tried:
+            try:
+                config = attempt([*accepted, override])
+                accepted.append(override)
+            except ConfigError as error:
+                findings.append(_refused(override, error))
+    # Without `quoted`, which is only Hydra's record of what the marked trees decide.
+    return config, accepted
 
 
 def _quoted(override: Override) -> str:
@@ -115,16 +129,21 @@ def _foreign(override: Override) -> Finding:
     return finding("CF001", override.key_span, message, hint)
 
 
-def _refused(override: Override, job: dict[str, Any], error: ConfigError) -> Finding:
-    """Say what is wrong with an override that Hydra refuses, in our words where the cause is clear."""
+def _unfit_key(override: Override, job: dict[str, Any]) -> Finding | None:
+    """Say why an override's key cannot be meant; None where Hydra takes it."""
     unknown = _unknown(override.key, job)
     if unknown is not None and override.sign in ("", "~"):
         known, where = unknown
         hint = suggestion(where.rpartition(".")[2], known)
         return finding("CF001", override.key_span, f"nothing reads the key `{where}`", hint)
-    if override.sign == "+" and unknown is None:
+    if unknown is None and override.sign == "+":
         message = f"`+` must add a new key, got `{override.key}`, which exists"
         return finding("CF001", override.key_span, message, f"write `{override.key}={override.value}`")
+    return None
+
+
+def _refused(override: Override, error: ConfigError) -> Finding:
+    """Say what is wrong with a value that Hydra refuses, in our words where the cause is clear."""
     if error.must.startswith("Ambiguous value"):
         message = f"a value must be one value, got {override.value!r}"
         return finding("CF001", override.value_span, message, "add -m to run one job per value, or quote the value")
