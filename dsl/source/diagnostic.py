@@ -30,6 +30,7 @@ class Finding(msgspec.Struct, frozen=True):
         message: What must hold and what came, without a full stop.
         hint: The way out; empty where there is none to give.
         at: Dotted path of the declaration it is about, such as `reward.process.invalid`; what `allow:` matches.
+        extent: Line and column of the start and end of a misread expression (YM004), of which `span` is one point.
     """
 
     code: str
@@ -38,6 +39,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     hint: str = ""
     at: str = ""
+    extent: tuple[tuple[int, int], tuple[int, int]] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as `assay check --format json` prints it."""
@@ -59,11 +61,25 @@ def finding(code: str, span: Span, message: str, hint: str = "", at: str = "") -
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by path, line and column, each once."""
+    """Return findings by path, line and column, each once.
+
+    What YAML misread (YM004) has that one cause: that the repaired text does not parse (RX002) or fit its place (YM003)
+    is left out.
+    """
     kept: dict[tuple[str, int, int, str, str], Finding] = {}
+    misread: dict[str, list[Finding]] = {}
     for item in findings:
         kept.setdefault((item.span.path, item.span.line, item.span.column, item.code, item.message), item)
-    return [kept[key] for key in sorted(kept)]
+        if item.extent is not None:
+            misread.setdefault(item.span.path, []).append(item)
+    ordered = [kept[key] for key in sorted(kept)]
+    return [item for item in ordered if item.code not in ("RX002", "YM003") or not _is_misread(item, misread)]
+
+
+def _is_misread(item: Finding, misread: dict[str, list[Finding]]) -> bool:
+    place = (item.span.line, item.span.column)
+    extents = (other.extent for other in misread.get(item.span.path, ()))
+    return any(extent is not None and extent[0] <= place <= extent[1] for extent in extents)
 
 
 def render(item: Finding) -> str:

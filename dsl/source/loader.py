@@ -186,7 +186,9 @@ class Reading:
             if not damage.is_silent:
                 span = span_at(self.source, damage.at, damage.at + 1)
                 message = f"an expression must be quoted here: {damage.message}"
-                self.findings.append(finding("YM004", span, message, damage.hint))
+                found = finding("YM004", span, message, damage.hint)
+                extent = (self.source.place(damage.start), self.source.place(damage.end))
+                self.findings.append(msgspec.structs.replace(found, extent=extent))
         self._mask([(damage.start, damage.end) for damage in new], "x")
         return bool(new)
 

@@ -108,6 +108,7 @@ def test_a_file_with_findings_is_refused_with_all_of_them(text: str) -> None:
     assert caught.value.findings
 
 
+@pytest.mark.slow
 @given(text=st.text())
 def test_a_quoted_text_reads_as_itself(text: str) -> None:
     if any("\ud800" <= char <= "\udfff" for char in text):
@@ -120,10 +121,11 @@ def test_a_quoted_text_reads_as_itself(text: str) -> None:
 
 SCALARS = st.sampled_from(
     [
-        "a", "a b", "1.5", "-1", "x.y", "''", '"a\\n"', "'it''s'", '"é 😀"', "f(x)", "f(x, y)", "f('a')", "f(' #')", "",
-        "~", "null", "&a b", "*a", "a:b", "a#b", "|\n{}x\n{} y\n", ">-\n{}x\n{}y\n\n{}z\n", "|+\n{}x\n\n\n", 
-        "|2\n{} x\n", "a\n{}b", '"a\n{}b"', "'a\n\n{}b'", "[]", "{}", "[a, b]", "[a, [b]]", "{a: 1}", "{a, b: c}", "{a: {b: c}}",
-        "[a, # c\n{}b]", "{a: b, # c\n{}c: d}", "min(a, b) > 0", "*x.y", "!a.b", "@x", "a: b", "> 2",
+        "a", "a b", "1.5", "-1", "x.y", "''", '"a\\n"', "'it''s'", '"é 😀"', "f(x)", "f(x, y)", "f('a')", "f(' #')",
+        "", "~", "null", "&a b", "*a", "a:b", "a#b", "|\n{}x\n{} y\n", ">-\n{}x\n{}y\n\n{}z\n",
+        "|+\n{}x\n\n\n", "|2\n{} x\n", "a\n{}b", '"a\n{}b"', "'a\n\n{}b'", "[]", "{}", "[a, b]", "[a, [b]]",
+        "{a: 1}", "{a, b: c}", "{a: {b: c}}", "[a, # c\n{}b]", "{a: b, # c\n{}c: d}", "min(a, b) > 0", "*x.y",
+        "!a.b", "@x", "a: b", "> 2",
     ]
 )  # fmt: skip
 KEYS = st.sampled_from(
@@ -174,6 +176,7 @@ def without_quotes(tree: Any) -> Any:
     return {key: without_quotes(value) for key, value in tree.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(text=texts())
 def test_any_readable_file_keeps_its_meaning_and_its_comments(text: str) -> None:

@@ -94,3 +94,13 @@ error[YM004]: an expression must be quoted here: inside { } and [ ] YAML ends it
  3 |   outcome: {正解: min(答え.equal, 1)}
    |                                 ^ quote it: "min(答え.equal, 1)\""""
     assert [expected] == [render(item) for item in loaded.findings]
+
+
+def test_a_misread_expression_that_does_not_parse_has_one_finding() -> None:
+    loaded = load(b"reward:\n  a: *b.c\n  d: f(\n", "f.yaml")
+    inside = finding("RX002", Span("f.yaml", 2, 6, 7), "no expression")
+    beyond = finding("RX002", Span("f.yaml", 3, 6, 7), "no expression")
+    elsewhere = finding("RX002", Span("g.yaml", 2, 6, 7), "no expression")
+    other = finding("RX001", Span("f.yaml", 2, 6, 7), "unknown name")
+    kept = sort_findings([*loaded.findings, inside, beyond, elsewhere, other])
+    assert [other, *loaded.findings, beyond, elsewhere] == kept

@@ -115,6 +115,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(document=st.dictionaries(st.text(max_size=5), TREES, max_size=3))
 def test_every_plain_document_is_a_tree(document: dict[str, Any]) -> None:
     loaded = tree_of(document, "f.py", 1)

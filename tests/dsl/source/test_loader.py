@@ -253,6 +253,7 @@ def test_hostile_files_are_answered_in_bounded_time_and_memory(name: str) -> Non
     assert grown_kib < 600 * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["nested lists", "nested through aliases", "laughs", "merging laughs", "many nodes", "ten megabytes"]
 )
@@ -283,6 +284,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     tree=st.dictionaries(KEYS, TREES, min_size=1, max_size=4),
     is_flow=st.sampled_from([True, False, None]),
@@ -313,6 +315,7 @@ def test_any_bytes_are_read_or_reported(data: bytes) -> None:
     assert (loaded.tree is None) <= bool(loaded.findings)
 
 
+@pytest.mark.slow
 @given(text=st.text(alphabet="ab:{}[]&*!#'\"-?, \n\t<|>%@0", max_size=60))
 def test_both_parsers_give_the_same_tree(text: str) -> None:
     first = read(text)

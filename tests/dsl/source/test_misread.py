@@ -241,6 +241,7 @@ def test_keys_are_read_from_indentation() -> None:
 PARTS = st.text(alphabet="abx01 (),.[]{}:#'\"*!&@+-=<>\\\n", max_size=40)
 
 
+@pytest.mark.slow
 @given(value=PARTS, is_flow=st.booleans())
 def test_any_value_is_read_or_reported(value: str, is_flow: bool) -> None:
     body = f"{{a: {value}, b: 2}}" if is_flow else f"\n  a: {value}\n  b: 2"

@@ -249,6 +249,7 @@ NAMES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     sign=st.sampled_from(["", "+", "++", "~"]),
     names=st.lists(NAMES, max_size=5),

@@ -108,6 +108,7 @@ CHARACTERS = st.characters(
 TEXTS = st.text(CHARACTERS, max_size=60)
 
 
+@pytest.mark.slow
 @given(
     text=TEXTS,
     style=st.sampled_from([None, "'", '"', "|", ">"]),
@@ -168,6 +169,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(
     style=st.sampled_from(["", "'", '"', "|", ">", "|-", ">+", "|2"]),
     body=st.lists(st.sampled_from(PIECES), max_size=9).map("".join),
