@@ -54,7 +54,7 @@ def test_sample_ends_with_its_stop_token_or_at_its_length(policy: Path, run: Run
     engine = EmbeddedEngine(policy)
     free = run(engine, [ask_for(1, [5, 6], 10)])[1]
     assert (len(free.sampled_ids), free.finish_reason) == (10, "length")
-    tokens = free.sampled_ids.to_list()
+    tokens = [int(token) for token in free.sampled_ids.to_list()]
     stop = tokens[4]
     ended = run(engine, [ask_for(1, [5, 6], 10, stop_ids=(*range(61, 75), stop))])[1]
     assert ended.sampled_ids.to_list() == tokens[: tokens.index(stop) + 1]

@@ -101,9 +101,9 @@ def test_failed_update_leaves_weights_and_requests_alone(
     publisher.publish(new_state(policy, 11).items(), ONE)
     with pytest.raises(EngineError, match=r"must hold weights 0\.2"):
         engine.update_weights(publisher.folder, TWO)
+    part = WeightPublisher(tmp_path / "part", WeightLayout.of({"model.norm.weight": (32,)}))
+    part.publish([("model.norm.weight", torch.zeros(32))], ONE)
     with pytest.raises(EngineError, match="must have all its tensors"):
-        part = WeightPublisher(tmp_path / "part", WeightLayout.of({"model.norm.weight": (32,)}))
-        part.publish([("model.norm.weight", torch.zeros(32))], ONE)
         engine.update_weights(part.folder, ONE)
     part.close()
     assert engine.version == WeightVersion(0, 0)

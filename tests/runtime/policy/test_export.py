@@ -1,6 +1,7 @@
 """An exported state is a folder that plain transformers decodes as the engine does."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -52,7 +53,7 @@ def test_greedy_decoding_by_transformers_equals_the_engine(policy: Path, tmp_pat
 
     folder = export_policy(tmp_path / "export", trained_state(policy), policy)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder)
     engine = EmbeddedEngine(folder, max_active=8)
     prompts = [tokenizer(text).input_ids for text in ("spell hart", "sort up 907", "a", "down down 1 x 2 y", "zzzz")]
     for index, prompt in enumerate(prompts):

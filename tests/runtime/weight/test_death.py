@@ -155,7 +155,9 @@ for step in itertools.count(1):
     reader = WeightReader(tmp_path)
     seen: set[int] = set()
     try:
-        while len(seen) < 60:
+        for _ in range(5000):
+            if len(seen) == 60:
+                break
             version = reader.latest()
             assert version is not None
             try:
@@ -164,5 +166,6 @@ for step in itertools.count(1):
                 assert "must hold" in str(error)
             else:
                 seen.add(version.step)
+        assert len(seen) == 60
     finally:
         kill(process)
