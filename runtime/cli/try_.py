@@ -130,12 +130,12 @@ def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine
     return StubEngine(answer), StubChat(), "stub", "a stub that says what the `oracle` control says"
 
 
-def try_plan(entry: EntryPlan, policy: str, registry: Registry) -> RunPlan:
-    """Return the plan of one episode."""
+def try_plan(entry: EntryPlan, policy: str, registry: Registry, tasks: int = 1) -> RunPlan:
+    """Return the plan of an evaluation of so many tasks of one entry, without a trainer."""
     settings: dict[str, dict[str, Any]] = {
         "algorithm": {"shuffle_rewards": False},
         "engine": {},
-        "eval": {"tasks": 1, "every": 0, "temperature": 0.0},
+        "eval": {"tasks": tasks, "every": 0, "temperature": 0.0},
         "launcher": {"heartbeat_s": 1.0, "watchdog_s": 120.0, "drain_s": 5.0},
         "scheduler": {"max_inflight": 8, "max_staleness": 0},
         "store": {"options": {}},

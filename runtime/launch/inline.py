@@ -6,6 +6,7 @@ stops all of them. For one episode or a small evaluation; a run with a trainer h
 
 import itertools
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import zmq
@@ -41,11 +42,19 @@ class Inline:
         folder: Of the run.
         engine: Policy.
         chat: Of the policy.
+        paths: Further folders that verifiers and parsers are imported from.
         should_validate: Check every invariant of the coordinator after every event.
     """
 
     def __init__(
-        self, plan: RunPlan, folder: RunFolder, engine: Engine, chat: ChatFormat, *, should_validate: bool = False
+        self,
+        plan: RunPlan,
+        folder: RunFolder,
+        engine: Engine,
+        chat: ChatFormat,
+        *,
+        paths: Sequence[str] = (),
+        should_validate: bool = False,
     ) -> None:
         self._context = zmq.Context()
         address = f"inproc://assay-{next(_numbers)}"
@@ -70,7 +79,7 @@ class Inline:
         self._stages.append((source, SourceStage(plan, make_store(folder.blobs, "source-0", **options), source)))
         parsers = None
         if refs := parser_refs(plan):
-            parsers = VerifierHost()
+            parsers = VerifierHost(paths=paths)
             parsers.start(refs)
         rollout = client("rollout", 64.0)
         store = make_store(folder.blobs, "rollout-0", **options)
@@ -78,7 +87,7 @@ class Inline:
         stage = RolloutStage(plan, engine, chat, store, rollout, parsers=parsers, eval_temperature=temperature)
         self._stages.append((rollout, stage))
         verify = client("verify", 8.0)
-        desk = GradeDesk(VerifierHost(), rubrics(plan.entries))
+        desk = GradeDesk(VerifierHost(paths=paths), rubrics(plan.entries))
         self._stages.append((verify, VerifyStage(desk, make_store(folder.blobs, None, **options), verify)))
 
     def run(self, limit_s: float = 300.0) -> Finish:
