@@ -36,7 +36,7 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
         for index, body in feed.take(run, out, source, 1):
             group = _group(run, out, entry, "train", index, body, entry.group_size)
             run.admitted[entry.name] = run.admitted.get(entry.name, 0) + 1
-            run.tallies[entry.name].planned_groups += 1
+            run.planned[entry.name] += 1
             total -= 1
             for episode in group.episodes:
                 queue_rollout(run, episode)
@@ -82,7 +82,7 @@ def _units(run: Run, entry: EntrySpec) -> float:
     """Return what an entry was given so far, in the unit of `balance`, at the mean cost of its groups."""
     tally = run.tallies[entry.name]
     per_group = tally.unit_sum / tally.unit_groups if tally.unit_groups else float(entry.group_size)
-    return tally.planned_groups * (per_group if run.spec.balance != "episodes" else float(entry.group_size))
+    return run.planned[entry.name] * (per_group if run.spec.balance != "episodes" else float(entry.group_size))
 
 
 def _group(
@@ -102,6 +102,7 @@ def _group(
         entry,
         split,
         index,
+        feed.task_ref(run.feed(entry.name, split), index),
         body,
         "train" if evaluation is None else "evaluate",
         run.curriculum.phase if evaluation is None else -1,

@@ -89,6 +89,7 @@ def _groups(run: Run, stage: StageSpec, step: int) -> Batch | None:
     groups = tuple(_body(run, group) for group in chosen)
     for position, group in enumerate(chosen):
         group.state, group.step, group.position = "batched", step, position
+        del run.ready[group.number]
         run.dirty_groups[group.number] = group
         for episode in group.episodes:
             if episode.state == "grouped":
@@ -104,12 +105,12 @@ def _groups(run: Run, stage: StageSpec, step: int) -> Batch | None:
 
 
 def _choose(run: Run, stage: StageSpec, step: int) -> list[Group] | None:
+    if len(run.ready) < stage.batch:
+        return None
     own = [group for group in run.groups.values() if group.stage == run.curriculum.phase]
     if any(group.state == "open" and _due(run, stage, group) <= step for group in own):
         return None
-    ready = sorted(
-        (group for group in own if group.state == "ready"), key=lambda group: (_due(run, stage, group), group.number)
-    )
+    ready = sorted(run.ready.values(), key=lambda group: (_due(run, stage, group), group.number))
     if not stage.per_entry:
         return ready[: stage.batch] if len(ready) >= stage.batch else None
     chosen: list[Group] = []
@@ -137,8 +138,7 @@ def _body(run: Run, group: Group) -> TrainGroup:
             )
     if run.spec.should_shuffle_rewards:
         siblings = list(_shuffled(siblings, f"{run.spec.seed}:shuffle:{group.number}"))
-    source = run.feed(group.entry.name, group.split)
-    return TrainGroup(group.number, group.entry.name, feed.task_ref(source, group.index), tuple(siblings))
+    return TrainGroup(group.number, group.entry.name, group.ref, tuple(siblings))
 
 
 def _shuffled(siblings: list[Sibling], seed: str) -> Iterable[Sibling]:

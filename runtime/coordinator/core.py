@@ -206,11 +206,14 @@ class Core:
     def _flush(self, out: list[Instruction]) -> None:
         """Order the rows of what changed, then the acknowledgements, which the loop sends after the commit."""
         run = self.run
-        out.extend(record.group(group) for group in run.dirty_groups.values())
-        out.extend(record.state(episode) for episode in run.dirty.values())
-        run.dirty_groups.clear()
-        run.dirty.clear()
-        out.extend(Send(peer, Ack(tuple(sequences))) for peer, sequences in self._acks.items())
+        if run.dirty_groups:
+            out += map(record.group, run.dirty_groups.values())
+            run.dirty_groups.clear()
+        if run.dirty:
+            out += map(record.state, run.dirty.values())
+            run.dirty.clear()
+        for peer, sequences in self._acks.items():
+            out.append(Send(peer, Ack(tuple(sequences))))
         self._acks.clear()
 
     def _on_hello(self, peer: bytes, report: Hello, out: list[Instruction]) -> None:

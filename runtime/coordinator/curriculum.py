@@ -133,6 +133,7 @@ def close_evaluation(run: Run, out: list[Instruction]) -> None:
     if evaluation is None or evaluation.num_open or any(evaluation.todo.values()):
         return
     evaluation.is_done = True
+    run.open_evaluation = None
     out.append(record.evaluation(evaluation, run.now_s))
     out.append(record.log("evaluated", f"{evaluation.name} at {evaluation.version}", run.now_s))
     show(run, out)
@@ -143,7 +144,8 @@ def _open(run: Run, out: list[Instruction], spec: EvaluationSpec) -> bool:
     if run.open_evaluation is not None or not is_settled(run) or at.visible != at.published or at.visible is None:
         return False
     todo = {name: deque(range(size)) for name, size in spec.sizes.items() if size and name in run.entries}
-    evaluation = run.evaluations[spec.name] = Evaluation(spec.name, at.visible.version, todo)
+    evaluation = Evaluation(spec.name, at.visible.version, todo)
+    run.evaluations[spec.name] = run.open_evaluation = evaluation
     out.append(record.evaluation(evaluation, run.now_s))
     return True
 

@@ -95,6 +95,7 @@ def _resolve(run: Run, group: Group) -> None:
             elif episode.state == "unscored":
                 step(run, episode, "dropped", "unscored")
         group.state = "ready"
+        run.ready[group.number] = group
         run.dirty_groups[group.number] = group
 
 
@@ -132,6 +133,7 @@ def _drop_group(run: Run, group: Group, reason: DropReason) -> None:
 
 def _forget(run: Run, group: Group) -> None:
     run.groups.pop(group.number, None)
+    run.ready.pop(group.number, None)
     run.dirty_groups[group.number] = group
 
 

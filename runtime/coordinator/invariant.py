@@ -81,6 +81,11 @@ def _check_groups(run: Run) -> None:
         )
         assert run.admitted.get(name, 0) >= alive + consumed, f"credits of {name}: {run.admitted.get(name, 0)}"
 
+    ready = {number for number, group in run.groups.items() if group.state == "ready"}
+    assert ready == set(run.ready), f"ready but not waiting for a batch: {ready ^ set(run.ready)}"
+    under_way = [evaluation for evaluation in run.evaluations.values() if not evaluation.is_done]
+    assert under_way == ([run.open_evaluation] if run.open_evaluation is not None else []), "evaluations in progress"
+
 
 def _check_batches(run: Run) -> None:
     seen: set[int] = set()

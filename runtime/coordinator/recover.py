@@ -14,6 +14,7 @@ from assay.core.scheduler import TaskStats
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Weights
 from assay.runtime.coordinator import lease
+from assay.runtime.coordinator.feed import task_ref
 from assay.runtime.coordinator.ledger import Ledger
 from assay.runtime.coordinator.record import Standing
 from assay.runtime.coordinator.spec import EvaluationSpec, RunSpec
@@ -102,6 +103,7 @@ def _read_evaluations(run: Run, ledger: Ledger) -> None:
         for entry, index in ledger.rows("SELECT entry, idx FROM grp WHERE evaluation = ?", (name,)):
             played.setdefault(entry, set()).add(index)
         if not evaluation.is_done:
+            run.open_evaluation = evaluation
             for entry, size in sizes.get(name, {}).items():
                 todo = deque(index for index in range(size) if index not in played.get(entry, ()))
                 if todo:
@@ -126,6 +128,7 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
             entry,
             split,
             index,
+            task_ref(run.feed(name, split), index),
             run.feed(name, split).ready[index],
             "evaluate" if evaluation else "train",
             stage,
@@ -136,6 +139,8 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
             position=position,
         )
         run.groups[number] = group
+        if state == "ready":
+            run.ready[number] = group
         if evaluation:
             run.evaluations[evaluation].num_open += 1
     query = (
@@ -210,7 +215,7 @@ def _read_batches(run: Run, ledger: Ledger) -> None:
 def _read_tallies(run: Run, ledger: Ledger) -> None:
     for name, number in ledger.rows("SELECT entry, COUNT(*) FROM grp WHERE stage >= 0 GROUP BY entry"):
         if name in run.tallies:
-            run.tallies[name].planned_groups = number
+            run.planned[name] = number
     groups = ledger.rows(
         "SELECT g.entry, g.idx, g.state, AVG(e.success), AVG(e.reward), json_group_array(json(e.terms)), "
         "SUM(e.trained_tokens), COUNT(*), SUM(e.tokens) "

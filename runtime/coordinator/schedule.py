@@ -1,17 +1,18 @@
 """Scheduling: shows a queue and the free slots to the scheduler, checks what it says and leases accordingly."""
 
+from collections.abc import Mapping
 from itertools import islice
 
 from assay.core.error import AssayError, PluginError
 from assay.core.scheduler import Assignment, Scheduler, Slot, View, Waiting
 from assay.core.wire import LeaseEpisode, LeaseVerify, Role
-from assay.runtime.coordinator import feed, lease
+from assay.runtime.coordinator import lease
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.state import Run, Worker
 from assay.runtime.coordinator.transition import step
 
 # A scheduler sees at least this many items of the head of a queue; more would cost time at every drain.
-WINDOW = 256
+WINDOW = 64
 
 
 def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
@@ -27,7 +28,7 @@ def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
     if run.open_evaluation is not None:
         evaluated = [item for item in queue.values() if run.episodes[item.item].group.purpose == "evaluate"]
         waiting = evaluated or waiting
-    for given in _pick(run, run.spec.rollout_scheduler, "rollout", waiting, slots):
+    for given in _pick(run, run.spec.rollout_scheduler, "rollout", queue, waiting, slots):
         episode = run.episodes[given.item]
         worker = workers[given.worker]
         group = episode.group
@@ -42,7 +43,7 @@ def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
             group.number,
             episode.sibling,
             group.entry.name,
-            feed.task_ref(run.feed(group.entry.name, group.split), group.index),
+            group.ref,
             group.body,
             episode.seed,
             pinned or episode.oldest,
@@ -60,7 +61,7 @@ def schedule_verifications(run: Run, out: list[Instruction]) -> None:
     slots, workers = _slots(run, "verify")
     if not slots:
         return
-    for given in _pick(run, run.spec.verify_scheduler, "verify", _head(queue, slots), slots):
+    for given in _pick(run, run.spec.verify_scheduler, "verify", queue, _head(queue, slots), slots):
         episode = run.episodes[given.item]
         worker = workers[given.worker]
         group = episode.group
@@ -94,10 +95,15 @@ def _head(queue: dict[int, Waiting], slots: list[Slot]) -> list[Waiting]:
     return list(queue.values()) if len(queue) <= wanted else list(islice(queue.values(), wanted))
 
 
-def _pick(run: Run, scheduler: Scheduler, queue: str, waiting: list[Waiting], slots: list[Slot]) -> list[Assignment]:
-    share = {name: entry.share for name, entry in run.entries.items()}
-    done = {name: float(tally.planned_groups) for name, tally in run.tallies.items()}
-    view = View(queue, waiting, run.running[queue], share, done)
+def _pick(
+    run: Run,
+    scheduler: Scheduler,
+    name: str,
+    queue: Mapping[int, Waiting],
+    waiting: list[Waiting],
+    slots: list[Slot],
+) -> list[Assignment]:
+    view = View(name, waiting, run.running[name], run.share, run.planned)
     owner = type(scheduler).__module__
     try:
         picked = scheduler.pick(view, slots, run.now_s)
@@ -105,11 +111,12 @@ def _pick(run: Run, scheduler: Scheduler, queue: str, waiting: list[Waiting], sl
         raise
     except Exception as error:
         raise PluginError("a scheduler must not raise", got=repr(error), at=owner) from error
-    items = {item.item for item in waiting}
     rooms = {slot.worker: slot.free["slots"] for slot in slots}
+    seen: set[int] = set()
     for given in picked:
-        if given.item not in items or rooms.get(given.worker, 0.0) < 1.0:
+        room = rooms.get(given.worker, 0.0)
+        if given.item not in queue or given.item in seen or room < 1.0:
             raise PluginError("a scheduler must give waiting items to free slots, once each", got=given, at=owner)
-        items.discard(given.item)
-        rooms[given.worker] -= 1.0
+        seen.add(given.item)
+        rooms[given.worker] = room - 1.0
     return picked

@@ -10,6 +10,7 @@ from assay.core.blob import BlobRef
 from assay.core.group import Batch
 from assay.core.lifecycle import Counts, Purpose, State
 from assay.core.scheduler import TaskStats, Waiting
+from assay.core.task import TaskRef
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Role, Split, Weights
 from assay.runtime.coordinator.spec import EntrySpec, RunSpec
@@ -77,6 +78,7 @@ class Group:
     entry: EntrySpec
     split: Split
     index: int
+    ref: TaskRef
     body: BlobRef
     purpose: Purpose
     stage: int
@@ -119,7 +121,6 @@ class Feed:
 class Tally:
     """What is known of one entry, for shares, rules and the display."""
 
-    planned_groups: int = 0
     trained_episodes: int = 0
     trained_tokens: int = 0
     sampled_episodes: int = 0
@@ -187,6 +188,10 @@ class Run:
 
     Attributes:
         now_s: The run's clock at the event being handled.
+        ready: Groups that wait for a batch.
+        open_evaluation: The one in progress; at most one is.
+        share: Target share per entry, summing to 1.
+        planned: Training groups admitted per entry so far.
         dirty: Episodes whose state the ledger does not know yet.
         dirty_groups: The same for groups.
     """
@@ -199,11 +204,16 @@ class Run:
         self.leases: dict[int, Lease] = {}
         self.feeds: dict[tuple[str, Split], Feed] = {}
         self.groups: dict[int, Group] = {}
+        self.ready: dict[int, Group] = {}
         self.episodes: dict[int, Episode] = {}
         self.rollout_queue: dict[int, Waiting] = {}
         self.verify_queue: dict[int, Waiting] = {}
+        total = sum(entry.share for entry in spec.entries) or 1.0
+        self.share = {entry.name: entry.share / total for entry in spec.entries}
+        self.planned = {entry.name: 0.0 for entry in spec.entries}
         self.tallies = {entry.name: Tally() for entry in spec.entries}
         self.evaluations: dict[str, Evaluation] = {}
+        self.open_evaluation: Evaluation | None = None
         self.batches: dict[int, TakenBatch] = {}
         self.curriculum = Curriculum()
         self.counts = Counts(dropped={})
@@ -238,11 +248,3 @@ class Run:
     def count(self, anomaly: str) -> None:
         """Count something that is harmless by design and telling in numbers, such as a duplicate."""
         self.anomalies[anomaly] = self.anomalies.get(anomaly, 0) + 1
-
-    @property
-    def open_evaluation(self) -> Evaluation | None:
-        """The evaluation in progress; at most one is."""
-        for evaluation in self.evaluations.values():
-            if not evaluation.is_done:
-                return evaluation
-        return None

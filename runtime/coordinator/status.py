@@ -171,16 +171,15 @@ def figures(db: sqlite3.Connection) -> dict[str, Any]:
 
 def _entries(run: Run) -> dict[str, EntryStatus]:
     means = view(run).means
-    total = sum(entry.share for entry in run.entries.values())
-    planned = sum(tally.planned_groups for tally in run.tallies.values())
+    planned = sum(run.planned.values())
     entries = {}
-    for name, entry in run.entries.items():
+    for name in run.entries:
         tally = run.tallies[name]
         sampled = tally.sampled_tokens / tally.sampled_episodes if tally.sampled_episodes else 0.0
         trained = tally.unit_sum / tally.trained_episodes if tally.trained_episodes else 0.0
         entries[name] = EntryStatus(
-            entry.share / total,
-            tally.planned_groups / planned if planned else 0.0,
+            run.share[name],
+            run.planned[name] / planned if planned else 0.0,
             dict(means[name]),
             tally.trained_episodes,
             trained / sampled if sampled and trained else 1.0,

@@ -157,14 +157,23 @@ def socket_address(run_folder: Path) -> str:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / "coordinator"
     if len(os.fsencode(path)) > MAX_IPC_PATH:
-        short = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-        link = short / f"assay-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
+        link = _short_link(folder)
         if not link.is_symlink():
             link.symlink_to(folder)
         if link.readlink() != folder or link.lstat().st_uid != os.getuid():
             raise ConfigError("the short link to the socket folder must be this run's", got=link)
         path = link / "coordinator"
     return f"ipc://{path}"
+
+
+def forget_address(run_folder: Path) -> None:
+    """Remove the link that `socket_address` may have made; for the coordinator, when its run is over."""
+    _short_link(run_folder.resolve() / "sock").unlink(missing_ok=True)
+
+
+def _short_link(folder: Path) -> Path:
+    short = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    return short / f"assay-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
 
 
 def _is_in_use(address: str) -> bool:
