@@ -107,9 +107,9 @@ class Core:
         self.run.should_prefetch = True
 
     @property
-    def is_stopping(self) -> bool:
-        """Whether the run is over and only waits for its workers to leave."""
-        return self._stopping is not None
+    def stop_reason(self) -> str:
+        """Why the run is over and only waits for its workers to leave; empty while it goes on."""
+        return "" if self._stopping is None else self._stopping.reason
 
     def handle(self, event: Event, now_s: float) -> list[Instruction]:
         """Return what one event makes necessary.

@@ -24,7 +24,7 @@ from assay.runtime.coordinator.ledger import Ledger
 from assay.runtime.coordinator.recover import recover
 from assay.runtime.coordinator.spec import RunSpec
 from assay.runtime.coordinator.status import status
-from assay.runtime.wire.server import Curve, Server, grouped, socket_address
+from assay.runtime.wire.server import Curve, Server, forget_address, grouped, socket_address
 
 STATUS_S = 0.5
 _encode = msgspec.json.Encoder().encode
@@ -95,6 +95,7 @@ class Loop:
         self._write_status()
         self._ledger.close()
         self._server.close()
+        forget_address(self._folder)
 
     def turn(self) -> Finish | None:
         """Do one drain; returns how the run ended, where it did."""
@@ -124,7 +125,7 @@ class Loop:
             self._server.send(grouped(sends))
         if now_s >= self._status_from_s:
             self._status_from_s = now_s + STATUS_S
-            self._write_status(finish.reason if finish is not None else "")
+            self._write_status()
         return finish
 
     def now_s(self) -> float:
@@ -138,10 +139,10 @@ class Loop:
         reason = f"the coordinator failed: {error}"
         self._server.send({peer: [Stop(reason)] for peer in self.core.run.workers})
 
-    def _write_status(self, stopping: str = "") -> None:
+    def _write_status(self) -> None:
         path = self._folder / "status.json"
         draft = path.with_suffix(".tmp")
-        draft.write_bytes(_encode(status(self.core.run, stopping)))
+        draft.write_bytes(_encode(status(self.core.run, self.core.stop_reason)))
         draft.replace(path)
 
 
