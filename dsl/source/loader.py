@@ -233,17 +233,26 @@ class Reading:
             if offset >= len(self.text.rstrip()) or re.search(r"[\n\r][^\s\]}]", between):
                 what = "quote" if "quoted" in context else "bracket"
                 return self._fault(mark.index, f"a {what} must be closed, got the end of its block")
-        problem = (
-            (error.problem or "it cannot be read")
-            .replace("did not find expected", "there is no")
-            .replace(" in this context", " here")
-        )
-        hint = ""
-        if self.text[offset : offset + 1] == ":":
-            hint = "quote the text before it, or indent this line as its neighbours"
-        elif self.text[offset : offset + 1] in ("@", "`", "%", "*", "&", "!"):
-            hint = "quote the text"
-        return self._fault(offset, f"a file must be YAML: {problem}", hint)
+        if mark is not None and "while scanning" in context:
+            # The token that could not be read begins there; the line after it is innocent.
+            offset = mark.index
+        problem = error.problem or "it cannot be read"
+        char = self.text[offset : offset + 1]
+        if char == "%" and self.source.place(offset)[1] == 1:
+            message, hint = "a file must have no directives, got %", ""
+        elif "simple key" in context:
+            message, hint = "a line must read `key: value`, got no ': '", ""
+        elif char == ":" and "mapping values" in problem:
+            message, hint = "a value must not hold ': ' unquoted", "quote it, or indent this line as its neighbours"
+        elif char and (char in misread.INDICATORS or char in ">|" or "sequence entries" in problem):
+            message, hint = f"a value must not begin with {char!r} unquoted", "quote it"
+        elif "flow" in context:
+            message, hint = "what stands inside { } and [ ] must be separated by commas", ""
+        elif "block" in context:
+            message, hint = "a line must be indented as its neighbours and read `key: value` or `- item`", ""
+        else:
+            message, hint = f"a file must be YAML: {problem}", ""
+        return self._fault(offset, message, hint)
 
     def _fault(self, offset: int, message: str, hint: str = "") -> bool:
         """Report a syntax error and blank out its block."""
