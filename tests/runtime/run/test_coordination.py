@@ -1,0 +1,136 @@
+"""From a compiled quickstart to what its coordinator decides by."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from assay.core.error import ConfigError
+from assay.core.registry import installed
+from assay.dsl.curriculum import Stage
+from assay.runtime.config.job import prepare
+from assay.runtime.config.override import read_overrides
+from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
+from assay.runtime.run.build import build_plan
+from assay.runtime.run.coordination import run_spec, stage_plans
+from assay.runtime.run.plan import RunPlan, read_plan, write_plan
+from assay.runtime.run.rule import Rule
+
+TRAINER = {"batch": 32, "lr": 1e-3}
+
+
+def plan_of(*overrides: str) -> RunPlan:
+    parsed, findings = read_overrides(overrides)
+    job = prepare(parsed, installed())
+    assert [] == findings
+    assert job.mix is not None and job.mix.compiled.curriculum is not None and job.composition.settings is not None
+    compiled = job.mix.compiled
+    return build_plan(compiled.curriculum, compiled.domains, job.composition.settings, installed(), Path("policy"))
+
+
+@pytest.fixture(scope="module")
+def quickstart() -> RunPlan:
+    return plan_of()
+
+
+def test_run_is_evaluated_untrained_before_and_after_reinforcement(quickstart: RunPlan) -> None:
+    phases = run_spec(quickstart).phases
+    assert ["untrained", "warmup", "before", "learn", "after"] == [phase.name for phase in phases]
+    sizes = dict.fromkeys(("spell", "caesar", "spiral", "sort"), 160)
+    assert [sizes] * 3 == [phase.sizes for phase in phases if isinstance(phase, EvaluationSpec)]
+
+
+def test_nothing_is_published_while_demonstrations_are_imitated(quickstart: RunPlan) -> None:
+    warmup, learn = (phase for phase in run_spec(quickstart).phases if isinstance(phase, StageSpec))
+    assert ("sft", 0) == (warmup.kind, warmup.publish_every)
+    assert ("rl", 1, 2) == (learn.kind, learn.publish_every, learn.max_staleness)
+
+
+def test_evaluations_cut_a_stage_and_reset_its_optimizer_once() -> None:
+    plan = plan_of(
+        "curriculum.stages.warmup.until=step >= 10", "curriculum.stages.learn.until=step >= 15", "eval.every=4"
+    )
+    phases = run_spec(plan).phases
+    assert ["untrained", "warmup", "warmup-4", "warmup", "warmup-8", "warmup", "before", "learn", "learn-14", "learn",
+            "after"] == [phase.name for phase in phases]  # fmt: skip
+    stages = [phase for phase in phases if isinstance(phase, StageSpec)]
+    assert [4, 4, 2, 4, 1] == [stage.steps for stage in stages]
+    assert [True, False, False, True, False] == [stage.should_reset_optimizer for stage in stages]
+
+
+def test_plan_reads_back_as_it_was(quickstart: RunPlan, tmp_path: Path) -> None:
+    write_plan(tmp_path, quickstart)
+    assert msgspec.json.encode(quickstart) == msgspec.json.encode(read_plan(tmp_path))
+    assert quickstart.digest == read_plan(tmp_path).digest
+
+
+def test_digest_leaves_out_what_changes_nothing(quickstart: RunPlan) -> None:
+    assert quickstart.digest == plan_of("launcher.rollouts=3", "run.name=other", "run.folder=elsewhere").digest
+    for override in ("seed", "trainer.lr", "domain.spell.reward.outcome.correct", "eval.tasks"):
+        values = {"seed": "run.seed=1", "trainer.lr": "trainer.lr=2e-3", "eval.tasks": "eval.tasks=8"}
+        text = values.get(override, "domain.spell.reward.outcome.correct='0.5*ans.equal'")
+        assert quickstart.digest != plan_of(text).digest, text
+
+
+def test_every_entry_is_resolved_for_workers(quickstart: RunPlan) -> None:
+    for entry in quickstart.entries:
+        assert {"train", "eval", "demos"} == set(entry.splits)
+        assert all(plan.ref.startswith("assay-domain-reasoning-gym:") for plan in entry.splits.values())
+        assert {"reasoning_gym.exact"} == set(entry.leaves)
+        assert len({plan.digest for plan in entry.splits.values()}) == 3
+    assert {"engine", "trainer", "algorithm", "store"} == set(quickstart.factories)
+
+
+def test_threads_do_not_exceed_the_cores() -> None:
+    from assay.runtime.run.environment import threads_for
+
+    assert 2 == threads_for(2, wanted=8, cores=4)
+    assert 1 == threads_for(3, wanted=8, cores=2)
+    assert 3 == threads_for(1, wanted=3, cores=16)
+
+
+def test_rule_alone_leaves_the_length_open() -> None:
+    rule = plan_of("curriculum.stages.learn.until=spell.pass_rate > 0.9").stages[1]
+    assert (0, True) == (rule.steps, rule.until is not None)
+    spec = run_spec(plan_of("curriculum.stages.learn.until=spell.pass_rate > 0.9")).phases[3]
+    assert isinstance(spec, StageSpec)
+    assert isinstance(spec.until, Rule)
+
+
+def test_stage_without_a_step_is_refused() -> None:
+    plan = plan_of().stages[0]
+    assert plan.steps > 0
+    with pytest.raises(ConfigError, match="a stage must have a step of its own"):
+        plan_of("curriculum.stages.learn.until=step >= 5")
+
+
+def test_fall_of_the_rate_needs_a_known_end() -> None:
+    stage = Stage("open", "rl", None, {"a": 1.0}, decay=0.5)
+    with pytest.raises(ConfigError, match="must end at a known step"):
+        stage_plans([stage], TRAINER)
+
+
+def test_stage_takes_from_the_trainer_what_it_leaves_out() -> None:
+    (plan,) = stage_plans([Stage("open", "rl", None, {"a": 1.0})], TRAINER)
+    assert (32, 1e-3, 0) == (plan.batch, plan.lr, plan.steps)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("+domain.spell.sandbox={image: python-3.11}", "must need no sandbox here"),
+        ("domain.spell.episode.max_turns=3", "must have episodes of one turn"),
+    ],
+)
+def test_what_this_runtime_cannot_keep_is_refused(override: str, message: str, quickstart: RunPlan) -> None:
+    from assay.dsl.program import BoxSpec
+    from assay.runtime.run import build
+
+    program = quickstart.entries[0].program
+    changed = (
+        msgspec.structs.replace(program, sandbox=BoxSpec("python-3.11"))
+        if "sandbox" in override
+        else msgspec.structs.replace(program, episode=msgspec.structs.replace(program.episode, max_turns=3))
+    )
+    with pytest.raises(ConfigError, match=message):
+        build._check_supported("spell", changed)
