@@ -123,7 +123,6 @@ class RunSettings(msgspec.Struct, frozen=True):
     name: str | None
     folder: str
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-    deterministic: bool
     resume: str | None
 
 

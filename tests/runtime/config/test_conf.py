@@ -13,6 +13,7 @@ from assay.runtime.config.option import OPTIONAL, parameters
 from assay.runtime.config.override import GROUPS
 from assay.runtime.config.selection import lines
 from assay.runtime.config.setting import Settings
+from assay.runtime.policy.initialization import PolicySpec
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 FILES = sorted(path for path in CONF.glob("*/*.yaml") if path.parent.name != "curriculum")
@@ -47,6 +48,20 @@ def test_every_key_is_a_setting_or_an_argument_of_the_named_thing(path: Path, re
         assert found is not None
         read |= set(found)
     assert [] == [key for key in tree.keys() if key not in read]  # noqa: SIM118
+
+
+def test_every_setting_is_read_by_the_runtime() -> None:
+    root = CONF.parent / "runtime"
+    text = "\n".join(path.read_text() for path in root.rglob("*.py") if path.parent != root / "config")
+    unread = [
+        f"{group.name}.{field.name}"
+        for group in msgspec.structs.fields(Settings)
+        for field in msgspec.structs.fields(group.type)
+        # `name` and options are looked up for all groups alike; the shape of a new policy is read as a struct.
+        if field.name not in ("name", "options", *(PolicySpec.__struct_fields__ if group.name == "policy" else ()))
+        and not re.search(rf"\[\"{field.name}\"\]|\b{group.name}\.{field.name}\b", text)
+    ]
+    assert [] == unread
 
 
 def test_group_names_are_keys_that_hydra_reads() -> None:
