@@ -19,7 +19,7 @@ class Sampling(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         max_tokens: Most tokens to sample, at least 1.
-        temperature: 0 is greedy. Log-probs are those of the distribution that was sampled.
+        temperature: 0 is greedy. Log-probs are those of the distribution that was sampled; greedy ones those of 1.
         top_p: Nucleus mass in (0, 1]; 1 keeps all.
         seed: Of this request alone; the same seed, weights and prompt give the same tokens whatever else runs.
         stop_ids: Tokens that end the sample; the one that did is its last token.

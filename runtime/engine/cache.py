@@ -7,16 +7,22 @@ so a large `max_context` costs address space, not memory, on a CPU.
 Shape suffixes: N tokens of all rows, B rows, T positions, A query heads, K key heads, G = A / K, D head.
 """
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from assay.core.error import EngineError
 from assay.runtime.policy.architecture import Architecture
 from assay.runtime.policy.model import Attend
 
 Index = NDArray[np.int64]
+
+_BAND_ROWS = 16
+_BAND_REACH = 128
 
 
 class Cache:
@@ -28,6 +34,9 @@ class Cache:
         max_context: Positions of a slot.
         device: Where.
         dtype: Of the activations.
+
+    Raises:
+        EngineError: there is not so much memory.
     """
 
     def __init__(
@@ -39,7 +48,14 @@ class Cache:
         self.device = device
         # Zeros: a masked position has weight 0, and 0 times what uninitialised memory may hold is not 0.
         size = (shape.num_layers, 2, num_rows, shape.num_kv_heads, max_context, shape.head_dim)
-        self._kv = torch.zeros(size, device=device, dtype=dtype)
+        try:
+            self._kv = torch.zeros(size, device=device, dtype=dtype)
+        except RuntimeError:  # torch's CPU allocator raises no narrower one
+            raise EngineError(
+                "keys and values of all rows must fit into memory",
+                got=f"{math.prod(size) * dtype.itemsize / 1e9:.1f} GB for {num_rows} rows of {max_context}",
+                todo="Lower engine.max_active or engine.max_context",
+            ) from None
         self._flat = self._kv.view(shape.num_layers, 2, -1, shape.head_dim)
 
     @property
@@ -74,7 +90,7 @@ class Cache:
             first: First row.
             starts_B: Positions each row has already.
             counts_B: New tokens of each row, at least 1; tokens are packed in row order.
-            context: Positions to read; as few as possible where None.
+            context: Positions to read, 0 for as few as will do; where None rows may also be read in several bands.
 
         Returns:
             Positions of the packed tokens, and the attention that writes their keys and values and reads the rows.
@@ -89,6 +105,8 @@ class Cache:
         write = torch.from_numpy(write_NK.reshape(-1)).to(self.device)
         is_full = bool((counts_B == most).all())
         padded = None if is_full else torch.from_numpy(row_N * most + offset_N).to(self.device)
+        if most == 1 and context is None and len(bands := self._bands(starts_B)) > 1:
+            return self._attend_bands(first, starts_B, bands)
         is_causal = most == reach > 1 and self._group == 1 and not starts_B.any()
         mask = None if is_causal else self._mask(starts_B, most, reach)
 
@@ -107,6 +125,32 @@ class Cache:
             return context if padded is None else context[padded]
 
         return torch.from_numpy(position_N).to(self.device), attend
+
+    def _bands(self, starts_B: Index) -> list[slice]:
+        """Return neighbouring rows to attend together: all, unless one long row would make many short ones read far.
+
+        A position costs the same whether it is masked or not; a band costs a call.
+        """
+        rows = len(starts_B)
+        if rows <= _BAND_ROWS or int(starts_B.max()) < _BAND_REACH:
+            return [slice(0, rows)]
+        bands = [slice(row, min(row + _BAND_ROWS, rows)) for row in range(0, rows, _BAND_ROWS)]
+        apart = sum(int(starts_B[band].max()) * (band.stop - band.start) for band in bands)
+        return bands if apart < 0.8 * int(starts_B.max()) * rows else [slice(0, rows)]
+
+    def _attend_bands(self, first: int, starts_B: Index, bands: list[slice]) -> tuple[Tensor, Attend]:
+        parts = [
+            self.attend(first + band.start, starts_B[band], np.ones(band.stop - band.start, np.int64), 0)
+            for band in bands
+        ]
+
+        def attend(layer: int, q_NAD: Tensor, k_NKD: Tensor, v_NKD: Tensor) -> Tensor:
+            contexts = [
+                part(layer, q_NAD[band], k_NKD[band], v_NKD[band]) for band, (_, part) in zip(bands, parts, strict=True)
+            ]
+            return torch.cat(contexts)
+
+        return torch.cat([positions for positions, _ in parts]), attend
 
     def _mask(self, starts_B: Index, most: int, reach: int) -> Tensor | None:
         if most == 1 and (starts_B == reach - 1).all():

@@ -71,7 +71,7 @@ class EmbeddedEngine:
 
     Raises:
         ConfigError: the folder is not a policy this project can run.
-        EngineError: a half-precision dtype on a CPU.
+        EngineError: a half-precision dtype on a CPU, or more rows than fit into memory.
     """
 
     def __init__(
@@ -99,10 +99,11 @@ class EmbeddedEngine:
         self._min_shared_tokens = min_shared_tokens
         self._is_deterministic = is_deterministic
         self._block_rows = find_block_rows(self._model) if is_deterministic else 0
-        self._table = Table(max_active, 0 if is_deterministic else max_retained, self._max_context)
+        max_retained = 0 if is_deterministic else max_retained
         # A block of fixed height may reach past the last active row.
-        num_rows = max_active + max(self._table.max_retained, self._block_rows)
+        num_rows = max_active + max(max_retained, self._block_rows)
         self._cache = Cache(self._model.shape, num_rows, self._max_context, self._model.device, self._model.dtype)
+        self._table = Table(max_active, max_retained, self._max_context)
         self._waiting: deque[tuple[GenerateRequest, NDArray[np.int32]]] = deque()
         self._in_flight: set[int] = set()
         self._aborted: set[int] = set()

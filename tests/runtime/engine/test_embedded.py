@@ -10,6 +10,7 @@ from assay.core.array import Array
 from assay.core.engine import Completion, GenerateRequest
 from assay.core.error import EngineError
 from assay.core.trajectory import WeightVersion
+from assay.runtime.engine import cache
 from assay.runtime.engine.embedded import EmbeddedEngine
 
 Ask = Callable[..., GenerateRequest]
@@ -166,6 +167,27 @@ def test_probe_scores_sequences_of_any_length(policy: Path) -> None:
     assert engine.logprobs([]) == []
     with pytest.raises(EngineError, match="at most 96 tokens"):
         engine.logprobs([Array.of([1] * 97, "int32")])
+
+
+def test_rows_read_in_bands_answer_as_if_alone(
+    policy: Path, run: Run, ask_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [ask_for(i, [(i + k) % 61 for k in range(60 if i == 4 else 3 + i)], 6) for i in range(7)]
+    whole = run(EmbeddedEngine(policy), requests)
+    monkeypatch.setattr(cache, "_BAND_ROWS", 3)
+    monkeypatch.setattr(cache, "_BAND_REACH", 8)
+    engine = EmbeddedEngine(policy)
+    assert engine._cache._bands(np.array([4, 5, 6, 7, 60, 8, 9])) == [slice(0, 3), slice(3, 6), slice(6, 7)]
+    assert engine._cache._bands(np.array([60, 60, 60, 60])) == [slice(0, 4)]
+    found = run(engine, requests)
+    for i in range(7):
+        assert found[i].sampled_ids == whole[i].sampled_ids
+        assert found[i].logprobs.to_list() == pytest.approx(whole[i].logprobs.to_list(), abs=2e-5)
+
+
+def test_cache_that_does_not_fit_says_what_to_lower(policy: Path) -> None:
+    with pytest.raises(EngineError, match=r"must fit into memory, got \d+\.\d GB .* Lower engine\.max_active"):
+        EmbeddedEngine(policy, max_active=10**9, max_retained=0)
 
 
 def test_half_precision_on_a_cpu_is_refused(policy: Path) -> None:

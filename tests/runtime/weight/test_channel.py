@@ -10,6 +10,7 @@ import pytest
 from assay.core.array import Array
 from assay.core.error import StoreError
 from assay.core.trajectory import WeightVersion
+from assay.runtime.weight import publisher as publisher_module
 from assay.runtime.weight.layout import TensorSpec, WeightLayout
 from assay.runtime.weight.publisher import WeightPublisher
 from assay.runtime.weight.reader import State, WeightReader
@@ -185,6 +186,33 @@ def test_publisher_that_comes_back_goes_on(
     second.publish(state_of(5), WeightVersion(1, 2))
     assert reader.versions() == [version_of(2), WeightVersion(1, 2)]
     assert values_of(reader, WeightVersion(1, 2)) == {5.0}
+    second.close()
+
+
+def test_publisher_that_died_before_it_moved_the_pointer_spares_what_readers_see(
+    tmp_path: Path, layout: WeightLayout, state_of: StateOf, version_of: VersionOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = WeightPublisher(tmp_path, layout)
+    first.publish(state_of(1), version_of(1))
+
+    def killed(path: Path, data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publisher_module, "replace_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            first.publish(state_of(2), version_of(2))
+    first.close()
+    reader = WeightReader(tmp_path)
+    assert reader.latest() == version_of(1)
+    second = WeightPublisher(tmp_path, layout)
+
+    def state() -> Iterator[tuple[str, Array]]:
+        assert values_of(reader, version_of(1)) == {1.0}
+        yield from state_of(3)
+
+    second.publish(state(), version_of(3))
+    assert reader.versions() == [version_of(1), version_of(3)]
     second.close()
 
 
