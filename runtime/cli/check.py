@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         _check_jobs(overrides, arguments.multirun, registry, report)
     report.findings = sort_findings(report.findings)
     if arguments.format == "json":
-        terminal.print(json.dumps(to_json(report), indent=2, ensure_ascii=False))
+        terminal.print(json.dumps(to_json(report), indent=2))
     else:
         _print(report, terminal)
     severities = {found.severity for found in report.findings}

@@ -1,6 +1,7 @@
 """`assay plan`: the graph a run would execute."""
 
 import argparse
+import json
 
 import msgspec
 
@@ -87,7 +88,7 @@ def _show(plan: Plan, form: str) -> str:
     from assay.dsl.diagram import plan_mermaid, plan_text
 
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
+        return json.dumps(msgspec.to_builtins(plan), indent=2)
     return plan_text(plan) if form == "text" else plan_mermaid(plan)
 
 

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Print what is installed."""
     registry = installed()
     if arguments.format == "json":
-        terminal.print(json.dumps(describe(registry), indent=2, ensure_ascii=False))
+        terminal.print(json.dumps(describe(registry), indent=2))
         return 0
     for dist, version in registry.plugins.items():
         terminal.print(terminal.paint(f"{dist} {version}", "strong"))

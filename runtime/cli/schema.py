@@ -28,5 +28,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Print the schema."""
     shape = DOMAIN if arguments.kind == "domain" else CURRICULUM
-    terminal.print(json.dumps(json_schema(shape, installed()), indent=2, ensure_ascii=False))
+    terminal.print(json.dumps(json_schema(shape, installed()), indent=2))
     return 0

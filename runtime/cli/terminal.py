@@ -1,5 +1,6 @@
 """What a verb prints to: results on stdout, problems on stderr, colour only where a person looks."""
 
+import io
 import os
 from collections.abc import Sequence
 from typing import TextIO
@@ -18,6 +19,10 @@ class Terminal:
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self.out = out
         self.err = err
+        for stream in (out, err):
+            # A character that the terminal's encoding lacks is shown escaped; it ends no command.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
 
     def print(self, text: str = "") -> None:
         """Write a line of the result."""

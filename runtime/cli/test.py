@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if arguments.format == "text":
             _print(name, compiled, outcomes, rows, terminal)
     if arguments.format == "json":
-        terminal.print(json.dumps({"domains": reports}, indent=2, ensure_ascii=False))
+        terminal.print(json.dumps({"domains": reports}, indent=2))
     return status
 
 

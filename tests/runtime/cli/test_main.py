@@ -118,3 +118,12 @@ def test_output_that_is_no_terminal_has_no_colour(write: Callable[..., Path]) ->
         out, _ = process.communicate(timeout=30)
     assert "error[RX001]" in out
     assert "\x1b" not in out
+
+
+@pytest.mark.slow
+def test_character_that_the_terminal_lacks_is_escaped(write: Callable[..., Path]) -> None:
+    path = write(("ans.equal", "ans.gleich\u00e4"))
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run([sys.executable, "-m", "assay", "check", str(path)], capture_output=True, env=env, check=False)
+    assert (1, b"") == (ran.returncode, ran.stderr)
+    assert rb"1.0*ans.gleich\xe4" in ran.stdout
