@@ -1,0 +1,124 @@
+"""Figures of a run from a ledger that is written by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.core.error import StoreError
+from assay.core.trajectory import WeightVersion
+from assay.runtime.coordinator.instruction import Write
+from assay.runtime.coordinator.ledger import Ledger
+from assay.runtime.observe.metrics import MetricsFile
+from assay.runtime.observe.reading import Accuracy, Reading
+from assay.runtime.observe.summary import summarize, table, write_summary
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A ledger with one evaluation of three tasks, one trained group and one episode in flight."""
+    ledger = Ledger(tmp_path / "ledger.sqlite", "plan")
+    ledger.commit(_writes())
+    ledger.close()
+    return tmp_path / "ledger.sqlite"
+
+
+def _writes() -> list[Write]:
+    writes = []
+    groups = [
+        (0, "d", "eval", 0, -1, "untrained", 1, 0, "evaluated"),
+        (1, "d", "eval", 1, -1, "untrained", 1, 0, "evaluated"),
+        (2, "d", "eval", 2, -1, "untrained", 1, 0, "evaluated"),
+        (3, "d", "train", 0, 1, "", 2, 5, "trained"),
+        (4, "d", "train", 1, 1, "", 1, 6, "open"),
+        (5, "d", "train", 2, 1, "", 1, 6, "dropped"),
+    ]
+    for group in groups:
+        step = 7 if group[0] == 3 else 0
+        writes.append(Write("grp", (*group, "", step, -1)))
+    # Episode, group, reward, success, how it ended.
+    for number, group, reward, success, ended, reason in [
+        (0, 0, 1.0, True, "evaluated", ""),
+        (1, 1, 0.0, False, "evaluated", ""),
+        (2, 2, None, None, "evaluated", "infra"),
+        (3, 3, 1.0, True, "trained", ""),
+        (4, 3, 0.0, False, "trained", ""),
+        (5, 4, None, None, None, ""),
+        (6, 5, 0.0, False, "dropped", "not_admitted"),
+    ]:
+        writes.append(Write("planned", (number, group, 0, 1, 0.5)))
+        if number != 5:
+            # The group of step 7 was sampled by the weights of step 5: one update behind those it trained.
+            writes.append(Write("rolled", (number, 5, b"", "{}", 2, 2, 1.0)))
+            verdict = '["unscored","infra","x"]' if reward is None else "{}"
+            writes.append(Write("verdict", (number, reward, success, "{}", verdict, 0.1, 2.0)))
+        if ended is not None:
+            writes.append(Write("state", (ended, reason, 0, number)))
+    for step, wait_s, at_s in ((1, 9.0, 11.0), (2, 1.0, 14.0), (3, 1.0, 15.0)):
+        version = WeightVersion(0, step).pack()
+        writes.append(Write("batch", (step, 0, step, b"", False, at_s - 1.0)))
+        writes.append(Write("commits", (version, json.dumps({"loss": step}), b"", wait_s, 0.5, at_s)))
+    writes.append(Write("evaluation", ("untrained", 0, "done", 3.0)))
+    return writes
+
+
+def test_unscored_counts_in_no_accuracy(path: Path) -> None:
+    with Reading(path) as reading:
+        assert {"untrained": {"d": Accuracy(1, 2)}} == reading.accuracies()
+        assert {"infra": 1} == reading.unscored()
+
+
+def test_every_episode_is_counted_once(path: Path) -> None:
+    with Reading(path) as reading:
+        counts = reading.counts()
+    assert counts.is_conserved
+    assert (7, 2, 3, {"not_admitted": 1}, 1) == (
+        counts.submitted,
+        counts.trained,
+        counts.evaluated,
+        counts.dropped,
+        counts.in_flight,
+    )
+
+
+def test_idle_is_waiting_after_the_first_batch_over_the_time_from_it(path: Path) -> None:
+    with Reading(path) as reading:
+        # From second 10 to 15; the 9 s before the first batch are not in it.
+        assert 2.0 / 5.0 == reading.idle_share()
+
+
+def test_lag_is_updates_between_sampling_and_training(path: Path) -> None:
+    with Reading(path) as reading:
+        assert (1.0, 1) == reading.lag()
+
+
+def test_summary_falls_back_where_a_run_has_no_warm_up(path: Path) -> None:
+    with Reading(path) as reading:
+        summary = summarize(reading, ("d", "other"), 20.0, 11.0)
+    assert {"untrained": 0.5, "before": None, "after": None, "held_out": 2} == summary["domains"]["d"]
+    assert {"untrained": None, "before": None, "after": None, "held_out": 0} == summary["domains"]["other"]
+    assert 3 == summary["updates"]
+    assert ("d", "0.500", "-", "-", "", "2") == table(summary)[1]
+
+
+def test_written_summary_is_whole_json(path: Path, tmp_path: Path) -> None:
+    with Reading(path) as reading:
+        summary = summarize(reading, ("d",), 20.0, None)
+    write_summary(tmp_path / "summary.json", summary)
+    assert summary == json.loads((tmp_path / "summary.json").read_text())
+    assert not (tmp_path / "summary.draft").exists()
+
+
+def test_metrics_file_goes_on_where_it_was(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "metrics.jsonl"
+    with Reading(path) as reading:
+        assert 3 == MetricsFile(target).update(reading)
+        assert 0 == MetricsFile(target).update(reading)
+    steps = [json.loads(line) for line in target.read_text().splitlines()]
+    assert [1, 2, 3] == [step["step"] for step in steps]
+    assert 3 == steps[-1]["loss"]
+
+
+def test_folder_without_a_ledger_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="a run folder must hold a readable ledger"):
+        Reading(tmp_path / "ledger.sqlite")
