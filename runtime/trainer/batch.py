@@ -18,7 +18,16 @@ from assay.core.array import Array
 from assay.core.error import TrainerError
 from assay.core.trainer import TrainSequence
 
-_DTYPES = {"int32": "<i4", "int64": "<i8", "float32": "<f4", "float64": "<f8", "uint8": "u1"}
+_DTYPES = {"int32": "<i4", "float32": "<f4", "uint8": "u1"}
+# Name, dtype and bytes per token of the arrays of a sequence.
+_FIELDS = (
+    ("tokens", "int32", 4),
+    ("loss_mask", "uint8", 1),
+    ("behavior_logprobs", "float32", 4),
+    ("advantages", "float32", 4),
+    ("ref_logprobs", "float32", 4),
+    ("staleness", "int32", 4),
+)
 
 
 class MicroBatch(NamedTuple):
@@ -32,6 +41,8 @@ class MicroBatch(NamedTuple):
         advantages_BT: Of the next token; float32.
         current_BT: 1 where the next token was sampled by the trainer's own weights; float32.
         ref_logprobs_BT: Of the next token under the reference; float32; None where no sequence brings them.
+        trained_N: Where the mask is 1, as indices t * B + b; never empty, so that every micro-batch has a gradient;
+            int64, shape (N,).
     """
 
     tokens_BT: Tensor
@@ -41,11 +52,12 @@ class MicroBatch(NamedTuple):
     advantages_BT: Tensor
     current_BT: Tensor
     ref_logprobs_BT: Tensor | None
+    trained_N: Tensor
 
 
-def array_to_numpy(array: Array) -> np.ndarray:
-    """Return a read-only view of an array's bytes, in its shape."""
-    return np.frombuffer(array.data, _DTYPES[array.dtype]).reshape(array.shape)
+def concatenate(arrays: Sequence[Array]) -> np.ndarray:
+    """Return the values of arrays of one dtype, one after the other, read-only."""
+    return np.frombuffer(b"".join([array.data for array in arrays]), _DTYPES[arrays[0].dtype])
 
 
 def pack(lengths: Sequence[int], micro_tokens: int) -> list[list[int]]:
@@ -91,18 +103,24 @@ def check_sequences(sequences: Sequence[TrainSequence], vocab_size: int) -> None
     """Refuse sequences that cannot be trained on.
 
     Raises:
-        TrainerError: arrays of unequal length, a trained first token, or a token outside the vocabulary.
+        TrainerError: arrays of unequal length or another dtype, a trained first token, or a token outside the
+            vocabulary.
     """
     for position, sequence in enumerate(sequences):
-        length = len(sequence.tokens)
-        per_token = (sequence.loss_mask, sequence.behavior_logprobs, sequence.advantages)
-        optional = (sequence.ref_logprobs, sequence.staleness)
-        if any(len(array) != length for array in (*per_token, *filter(None, optional))):
-            raise TrainerError("a training sequence must have one value per token", at=_where(position, sequence))
-        if length == 0 or sequence.loss_mask.data[0]:
+        shape = sequence.tokens.shape
+        for name, dtype, num_bytes in _FIELDS:
+            array: Array | None = getattr(sequence, name)
+            if array is None and name in ("ref_logprobs", "staleness"):
+                continue
+            if array is None or array.shape != shape or array.dtype != dtype or len(array.data) != num_bytes * shape[0]:
+                got = None if array is None else f"{array.dtype}{list(array.shape)}"
+                raise TrainerError(
+                    f"{name} must be {dtype}, one value per token", got=got, at=_where(position, sequence)
+                )
+        if shape[0] == 0 or sequence.loss_mask.data[0]:
             raise TrainerError("the first token of a sequence must not be trained", at=_where(position, sequence))
     if sequences:
-        tokens = np.concatenate([array_to_numpy(sequence.tokens) for sequence in sequences])
+        tokens = concatenate([sequence.tokens for sequence in sequences])
         if tokens.min() < 0 or tokens.max() >= vocab_size:
             raise TrainerError(f"token ids must lie in [0, {vocab_size})", got=f"{tokens.min()}..{tokens.max()}")
 
@@ -116,22 +134,25 @@ def micro_batch(sequences: Sequence[TrainSequence], device: torch.device) -> Mic
     def padded(arrays: Sequence[Array], dtype: type) -> np.ndarray:
         values: np.ndarray = np.zeros((len(lengths), longest), dtype)
         if arrays:
-            values[is_token] = np.concatenate([array_to_numpy(array) for array in arrays])
+            values[is_token] = concatenate(arrays)
         return values
 
     def column(arrays: Sequence[Array], dtype: type) -> Tensor:
-        return torch.from_numpy(padded(arrays, dtype)).to(device)[:, 1:].contiguous()
+        return torch.from_numpy(np.ascontiguousarray(padded(arrays, dtype)[:, 1:])).to(device)
 
+    mask_BT = padded([sequence.loss_mask for sequence in sequences], np.float32)[:, 1:]
+    trained_N = np.flatnonzero(mask_BT.T)
     tokens = torch.from_numpy(padded([sequence.tokens for sequence in sequences], np.int64)).to(device)
     has_ref = any(sequence.ref_logprobs is not None for sequence in sequences)
     return MicroBatch(
         tokens_BT=tokens[:, :-1].contiguous(),
         labels_BT=tokens[:, 1:].contiguous(),
-        loss_mask_BT=column([sequence.loss_mask for sequence in sequences], np.float32),
+        loss_mask_BT=torch.from_numpy(np.ascontiguousarray(mask_BT)).to(device),
         behavior_logprobs_BT=column([sequence.behavior_logprobs for sequence in sequences], np.float32),
         advantages_BT=column([sequence.advantages for sequence in sequences], np.float32),
         current_BT=column([_current(sequence) for sequence in sequences], np.float32),
         ref_logprobs_BT=column([_ref(sequence) for sequence in sequences], np.float32) if has_ref else None,
+        trained_N=torch.from_numpy(trained_N if len(trained_N) else np.zeros(1, np.int64)).to(device),
     )
 
 
@@ -139,7 +160,7 @@ def _current(sequence: TrainSequence) -> Array:
     length = len(sequence.tokens)
     if sequence.staleness is None:
         return Array("uint8", (length,), bytes(length))
-    is_current = array_to_numpy(sequence.staleness) == 0
+    is_current = concatenate([sequence.staleness]) == 0
     return Array("uint8", (length,), is_current.tobytes())
 
 

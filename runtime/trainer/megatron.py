@@ -144,6 +144,10 @@ class MegatronTrainer:
             for parameters in self._optimizer.param_groups:
                 parameters["fused"], parameters["foreach"] = True, False
         self._schedule = get_forward_backward_func()
+        # Positions whose logits the next forward pass is to compute; None for all.
+        self._selected: Tensor | None = None
+        if hasattr(model, "output_layer"):
+            model.output_layer.register_forward_pre_hook(self._select, with_kwargs=True)
         self.step = 0
         self.data_rank = self._layout.data_rank
         self.data_size = self._layout.data_size
@@ -314,10 +318,14 @@ class MegatronTrainer:
         self, batches: Iterator[MicroBatch], model: Any, settings: UpdateSettings, options: Mapping[str, float]
     ) -> tuple[Tensor, Any]:
         batch = next(batches)
+        self._selected = batch.trained_N
         output = model(batch.tokens_BT, None, None)
+        self._selected = None
 
-        def loss(logits_BTV: Tensor) -> tuple[Tensor, Tensor, LossSums]:
-            logprobs_BT, entropy_BT = self._token_logprobs(logits_BTV, batch.labels_BT)
+        def loss(logits_1NV: Tensor) -> tuple[Tensor, Tensor, LossSums]:
+            labels_1N = batch.labels_BT.t().flatten()[batch.trained_N].unsqueeze(0)
+            values = self._token_logprobs(logits_1NV, labels_1N)
+            logprobs_BT, entropy_BT = (_scatter(value_1N, batch) for value_1N in values)
             if settings.loss == "sft":
                 sums = sft_loss(logprobs_BT, entropy_BT, batch)
             else:
@@ -325,6 +333,13 @@ class MegatronTrainer:
             return sums.objective, sums.denominator, sums
 
         return output, loss
+
+    def _select(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Keep the output layer, and all that follows, from work on positions that nobody trains."""
+        if self._selected is None:
+            return None
+        hidden_TBH, *rest = args
+        return (hidden_TBH.flatten(0, 1)[self._selected].unsqueeze(1), *rest), kwargs
 
     def _forward_logprobs(self, batches: Iterator[MicroBatch], model: Any) -> tuple[Tensor, Any]:
         batch = next(batches)
@@ -402,6 +417,13 @@ class MegatronTrainer:
         values = outputs[number].contiguous() if outputs else torch.zeros(shape, device=self._device)
         dist.broadcast(values, self._layout.stages[-1], group=self._layout.stage_group)
         return values
+
+
+def _scatter(values_1N: Tensor, batch: MicroBatch) -> Tensor:
+    """Put values of the trained positions where they belong; 0 elsewhere."""
+    shape_TB = batch.labels_BT.t().shape
+    flat = values_1N.new_zeros(shape_TB.numel())
+    return flat.index_copy(0, batch.trained_N, values_1N.squeeze(0)).view(shape_TB).t()
 
 
 def _meant(settings: UpdateSettings, options: Mapping[str, float], reduced: Mapping[str, float]) -> tuple[str, ...]:

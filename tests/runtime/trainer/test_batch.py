@@ -61,10 +61,13 @@ def test_position_holds_the_label_and_facts_of_the_next_token() -> None:
     assert [[0, 2, 0], [1, 1, 1]] == batch.advantages_BT.tolist()
     assert [[0, 1, 0], [0, 0, 0]] == batch.current_BT.tolist()
     assert batch.ref_logprobs_BT is None
+    assert [1, 2, 3, 5] == batch.trained_N.tolist()
 
 
 def test_filler_trains_nothing() -> None:
-    assert 0.0 == float(micro_batch((), CPU).loss_mask_BT.sum())
+    filler = micro_batch((), CPU)
+    assert 0.0 == float(filler.loss_mask_BT.sum())
+    assert [0] == filler.trained_N.tolist()
 
 
 def test_reference_log_probs_come_with_all_sequences_or_none(make_batch: Callable[..., list[TrainSequence]]) -> None:
@@ -79,6 +82,8 @@ def test_reference_log_probs_come_with_all_sequences_or_none(make_batch: Callabl
     [
         ({"advantages": Array.of([1.0], "float32")}, "one value per token"),
         ({"staleness": Array.of([1], "int32")}, "one value per token"),
+        ({"advantages": Array.of([0.0, 1.0, 1.0], "float64")}, "advantages must be float32"),
+        ({"tokens": Array("int32", (3,), bytes(8))}, "one value per token"),
         ({"loss_mask": Array.of([1, 1, 1], "uint8")}, "first token"),
         ({"tokens": Array.of([1, 2, 99], "int32")}, r"\[0, 20\)"),
         ({"tokens": Array.of([1, 2, -1], "int32")}, r"\[0, 20\)"),

@@ -49,6 +49,7 @@ def random_batch(seed: int, has_ref: bool = True, dtype: torch.dtype = torch.flo
         advantages_BT=normal(*shape) * mask,
         current_BT=torch.zeros(shape, dtype=dtype),
         ref_logprobs_BT=(logprobs + 0.3 * normal(*shape)) * mask if has_ref else None,
+        trained_N=mask.t().flatten().nonzero()[:, 0],
     )
 
 
@@ -85,7 +86,8 @@ def test_gradient_equals_finite_differences(given: dict[str, float]) -> None:
 def test_float32_agrees_with_float64() -> None:
     options = dict(POLICY_OPTIONS)
     logits, batch = random_batch(1)
-    single = MicroBatch(*(x.float() if x is not None and x.is_floating_point() else x for x in batch))
+    values: Any = [x.float() if x is not None and x.is_floating_point() else x for x in batch]
+    single = MicroBatch(*values)
     assert float(loss_of(logits, batch, options)) == pytest.approx(
         float(loss_of(logits.float(), single, options)), rel=1e-5
     )
