@@ -331,7 +331,8 @@ class Core:
     def _is_stale(self, episode: Episode, version: WeightVersion) -> bool:
         group = episode.group
         if group.purpose == "evaluate":
-            return version != self.run.evaluations[group.evaluation].version
+            evaluation = self.run.evaluations[group.evaluation]
+            return version != evaluation.version and version not in evaluation.same
         return version < (episode.oldest or group.oldest)
 
     def _on_episode_failed(self, worker: Worker, report: EpisodeFailed, out: list[Instruction]) -> None:
@@ -390,7 +391,7 @@ class Core:
                 self._stop(out, 1, reason)
                 return
             at.lineage += 1
-            at.trainer, at.trainer_step = worker.peer, report.step
+            at.trainer, at.trainer_step, at.resumed_step = worker.peer, report.step, report.step
             out.append(record.curriculum(run))
             out.append(record.log("lineage", f"{at.lineage} from step {report.step} by {worker.name}", run.now_s))
         self._take = None

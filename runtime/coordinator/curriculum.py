@@ -91,6 +91,13 @@ def publish(run: Run, out: list[Instruction], weights: Weights) -> None:
         return
     at.published = weights
     out.append(record.weights(weights, run.now_s))
+    evaluation = run.open_evaluation
+    if evaluation is not None and weights.version.step == evaluation.version.step == at.resumed_step:
+        # The checkpoint is what the evaluation pins: worker processes that came back too can read it under this name.
+        evaluation.same.add(evaluation.version)
+        evaluation.version = weights.version
+        out.append(record.evaluation(evaluation, run.now_s))
+        _show(run, out)
     show(run, out)
 
 
@@ -99,11 +106,7 @@ def show(run: Run, out: list[Instruction]) -> None:
     at = run.curriculum
     if at.published is None or run.open_evaluation is not None or at.published == at.visible:
         return
-    at.visible = at.published
-    out.append(record.curriculum(run))
-    for worker in run.workers.values():
-        if worker.role == "rollout":
-            out.append(Send(worker.peer, UseWeights(at.visible)))
+    _show(run, out)
 
 
 def serve_take(run: Run, out: list[Instruction], peer: bytes, take: Take) -> bool:
@@ -137,6 +140,16 @@ def close_evaluation(run: Run, out: list[Instruction]) -> None:
     out.append(record.evaluation(evaluation, run.now_s))
     out.append(record.log("evaluated", f"{evaluation.name} at {evaluation.version}", run.now_s))
     show(run, out)
+
+
+def _show(run: Run, out: list[Instruction]) -> None:
+    at = run.curriculum
+    assert at.published is not None
+    at.visible = at.published
+    out.append(record.curriculum(run))
+    for worker in run.workers.values():
+        if worker.role == "rollout":
+            out.append(Send(worker.peer, UseWeights(at.visible)))
 
 
 def _open(run: Run, out: list[Instruction], spec: EvaluationSpec) -> bool:

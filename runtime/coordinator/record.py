@@ -145,6 +145,7 @@ class Standing(msgspec.Struct, frozen=True):
     trainer_step: int
     visible: Weights | None
     demos_used: dict[str, int]
+    resumed_step: int = 0
 
 
 def curriculum(run: Run) -> Write:
@@ -159,6 +160,7 @@ def curriculum(run: Run) -> Write:
         at.trainer_step,
         at.visible,
         run.demos_used,
+        at.resumed_step,
     )
     return Write("meta", ("curriculum", _json(standing)))
 

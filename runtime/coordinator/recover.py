@@ -56,7 +56,7 @@ def _read_curriculum(run: Run, ledger: Ledger, standing: bytes | None) -> None:
         stood = msgspec.json.decode(standing, type=Standing)
         at.phase, at.start_step, at.is_stage_over = stood.phase, stood.start_step, stood.is_stage_over
         at.lineage, at.trainer, at.trainer_step = stood.lineage, stood.trainer, stood.trainer_step
-        at.visible = stood.visible
+        at.visible, at.resumed_step = stood.visible, stood.resumed_step
         run.demos_used = stood.demos_used
     for version, folder, digest in ledger.rows(
         "SELECT version, folder, digest FROM weights ORDER BY version DESC LIMIT 1"

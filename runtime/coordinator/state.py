@@ -133,12 +133,20 @@ class Tally:
 
 @dataclass(slots=True, eq=False)
 class Evaluation:
-    """An evaluation that has begun."""
+    """An evaluation that has begun.
+
+    Attributes:
+        version: That it pins.
+        same: Versions of the same weights, from before the trainer came back from their checkpoint.
+        todo: Tasks not planned yet, per entry.
+        num_open: Groups planned and not done.
+    """
 
     name: str
     version: WeightVersion
     todo: dict[str, deque[int]]
     num_open: int = 0
+    same: set[WeightVersion] = field(default_factory=set)
     solved: dict[str, int] = field(default_factory=dict)
     scored: dict[str, int] = field(default_factory=dict)
     is_done: bool = False
@@ -166,6 +174,7 @@ class Curriculum:
         lineage: Of the trainer; -1 before the first.
         trainer: Identity the lineage belongs to.
         trainer_step: Step the trainer stands at.
+        resumed_step: Step it stood at when its lineage began.
         published: Newest version the trainer wrote.
         visible: Version rollout workers use; held back behind `published` while an evaluation pins it.
         checkpoint: Newest in the ledger.
@@ -178,6 +187,7 @@ class Curriculum:
     lineage: int = -1
     trainer: bytes = b""
     trainer_step: int = 0
+    resumed_step: int = 0
     published: Weights | None = None
     visible: Weights | None = None
     checkpoint: Checkpoint | None = None

@@ -384,6 +384,19 @@ def test_imitation_goes_on_beside_an_evaluation_whose_version_stays_in_the_worke
     assert WeightVersion(0, 3) == ordered(world, UseWeights)[-1].weights.version
 
 
+def test_evaluation_goes_on_under_the_name_its_weights_have_in_a_new_lineage(make: Any) -> None:
+    world = make(phases=(StageSpec("warm", "sft", batch=2, steps=2), EvaluationSpec("before", {"a": 6})))
+    world.go_until(lambda: world.core.run.open_evaluation is not None)
+    world.turn()
+    for name in ("rollout-0", "update-0"):
+        world.kill(name)
+        world.start(name.partition("-")[0])
+    world.go()
+    assert [(6, WeightVersion(1, 2).pack())] == list(
+        world.ledger.rows("SELECT (SELECT COUNT(*) FROM episode WHERE state = 'evaluated'), version FROM evaluation")
+    )
+
+
 def test_stage_that_a_rule_ends_publishes_and_saves_at_its_end(make: Any) -> None:
     class Twice:
         def is_over(self, view: Any) -> bool:
