@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -53,7 +54,8 @@ def main(policy: str, batches: str, folder: str, tensor_parallel: int, pipeline_
     logprobs = [array.to_list() for array in trainer.logprobs([sequence.tokens for sequence in sequences])]
     state = {name: np.frombuffer(array.data, "<f4").reshape(array.shape) for name, array in trainer.state()}
     if trainer.group.rank == 0:
-        np.savez(Path(folder) / "state.npz", **state)
+        arrays: Any = state
+        np.savez(Path(folder) / "state.npz", **arrays)
         (Path(folder) / "found.json").write_text(json.dumps([results, logprobs]))
     (Path(folder) / f"errors-{trainer.group.rank}.json").write_text(json.dumps(errors))
     if os.environ.get("HANG"):
