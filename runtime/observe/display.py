@@ -5,7 +5,7 @@ On a terminal a table that renews itself; elsewhere a plain line every few secon
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -144,9 +144,10 @@ class Display:
             f"stage left {clock(left_s)}",
         )
         queues = Table(box=None, padding=(0, 2), header_style="dim")
-        for name in status.queues:
-            queues.add_column(name.replace("_", " "), justify="right")
-        queues.add_row(*(str(number) for number in status.queues.values()))
+        cells = queue_cells(status.queues)
+        for name in cells:
+            queues.add_column(name, justify="right")
+        queues.add_row(*cells.values())
         domains = Table(box=None, padding=(0, 2), header_style="dim")
         names = list(status.evaluations)
         for name in ("domain", "reward", "pass rate", "share", *names):
@@ -158,12 +159,7 @@ class Display:
 
 def line(status: Status, progress: Progress, elapsed_s: float) -> str:
     """Return one look as one line."""
-    queues = status.queues
-    busy = (
-        f"rollout {queues.get('rollout_waiting', 0)}+{queues.get('rollout_running', 0)}"
-        f" verify {queues.get('verify_waiting', 0)}+{queues.get('verify_running', 0)}"
-        f" groups {queues.get('groups_open', 0)}+{queues.get('groups_ready', 0)}"
-    )
+    busy = " ".join(f"{name} {cell}" for name, cell in queue_cells(status.queues).items())
     rewards = " ".join(
         f"{name} {entry.means['reward']:.2f}" for name, entry in status.entries.items() if "reward" in entry.means
     )
@@ -185,6 +181,17 @@ def head_line(status: Status, elapsed_s: float | None) -> str:
     of = f"/{status.num_stage_steps}" if status.num_stage_steps else ""
     shown = f"step {status.step} ({status.stage_step}{of}) weights {status.version or '-'}"
     return shown if elapsed_s is None else f"{shown}  {clock(elapsed_s)}"
+
+
+def queue_cells(queues: Mapping[str, int]) -> dict[str, str]:
+    """Return the queue of each stage: waiting + running, and groups open + ready for update."""
+    return {
+        "source": str(queues.get("source", 0)),
+        "rollout": f"{queues.get('rollout_waiting', 0)}+{queues.get('rollout_running', 0)}",
+        "verify": f"{queues.get('verify_waiting', 0)}+{queues.get('verify_running', 0)}",
+        "group": f"{queues.get('groups_open', 0)}+{queues.get('groups_ready', 0)}",
+        "update": str(queues.get("groups_batched", 0)),
+    }
 
 
 def domain_rows(status: Status) -> list[tuple[str, list[str]]]:
