@@ -74,12 +74,9 @@ class ProcessSandbox:
             ended = "timeout"
         except OverflowError:
             ended = "output_limit"
-        if ended is not None:
-            for pid in (*descendants(process.pid), process.pid):
-                kill(pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await _drain(process)
+        finally:
+            if process.returncode is None:
+                await asyncio.shield(_end(process))
         code = await process.wait()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ExecResult(
@@ -191,6 +188,16 @@ async def _converse(process: asyncio.subprocess.Process, stdin: bytes, out: byte
             group.create_task(collect(process.stderr, err))
     except* OverflowError:
         raise OverflowError from None
+    await process.wait()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill a process, its descendants and its session."""
+    for pid in (*descendants(process.pid), process.pid):
+        kill(pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await _drain(process)
     await process.wait()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from assay.core.error import PluginError, VerifierFault
 from assay.core.leaf import Leaf, Verifier
+from assay.core.sandbox import Sandbox
 from assay.core.signal import SignalValue, check_signals
 from assay.runtime.verify.message import Job, Reply
 
@@ -28,14 +29,14 @@ def execute(leaf: Leaf, job: Job) -> Reply:
     return Reply(job.job_id, "ok", signals, wall_s=_since(started))
 
 
-async def execute_async(leaf: Leaf, job: Job) -> Reply:
-    """Like `execute`, in a running loop, ended at its own deadline."""
+async def execute_async(leaf: Leaf, job: Job, box: Sandbox) -> Reply:
+    """Like `execute`, in a running loop, with a box, ended at its own deadline."""
     started = time.perf_counter()
     timeout_s = job.timeout_s or timeout_of(leaf)
     scope = asyncio.timeout(timeout_s)
     try:
         async with scope:
-            value = leaf.function(**bind(leaf, job))
+            value = leaf.function(**bind(leaf, job, box))
             signals = checked(leaf, await value if isinstance(leaf, Verifier) and leaf.is_async else value)
     except BaseException as error:
         if scope.expired():
@@ -44,7 +45,7 @@ async def execute_async(leaf: Leaf, job: Job) -> Reply:
     return Reply(job.job_id, "ok", signals, wall_s=_since(started))
 
 
-def bind(leaf: Leaf, job: Job) -> dict[str, Any]:
+def bind(leaf: Leaf, job: Job, box: Sandbox | None = None) -> dict[str, Any]:
     """Return all arguments of a call by name.
 
     Raises:
@@ -60,6 +61,8 @@ def bind(leaf: Leaf, job: Job) -> dict[str, Any]:
             arguments["episode"] = job.episode
         elif job.episode is not None and parameter.name in ("task", "artifacts"):
             arguments[parameter.name] = getattr(job.episode, parameter.name)
+        elif box is not None and job.sandbox is not None and parameter.name == "box":
+            arguments["box"] = box
         else:
             raise PluginError(f"a job must hold what its {leaf.leaf} asks for", got=f"no {parameter.name}")
     return arguments

@@ -15,10 +15,11 @@ import msgspec
 from assay.core.episode import Episode
 from assay.core.error import PluginError, VerifierFault
 from assay.core.leaf import Verifier
+from assay.core.sandbox import SandboxSpec
 from assay.core.signal import SignalValue
 from assay.core.verdict import Measurement, Scored, Unscored, Verdict
 from assay.dsl.expr.function import BUILTIN, Entry
-from assay.dsl.program import Program, Use
+from assay.dsl.program import BoxSpec, Program, Use
 from assay.dsl.reduce import Grader
 from assay.runtime.run.argument import bind
 from assay.runtime.verify.host import Outcome, VerifierHost, VerifierRef
@@ -57,6 +58,7 @@ class Rubric:
     ) -> None:
         self.program = program
         self.grader = Grader(program, functions)
+        self.sandbox = None if program.sandbox is None else _box_spec(program.sandbox)
         uses = {name: verify.use for name, verify in program.verify.items()}
         if program.answer is not None:
             uses[_PARSER] = program.answer
@@ -189,6 +191,7 @@ class GradeDesk:
                 bind(use, grading.rubric.program.params, episode.task),
                 episode.final_text if name == _PARSER else episode.answer,
                 episode if wants_episode else None,
+                sandbox=grading.rubric.sandbox,
             )
         )
 
@@ -221,3 +224,9 @@ class _Grading:
         """Add what one verification measured."""
         self.measurements[name] = measurement
         self.signals[name] = measurement.signals
+
+
+def _box_spec(written: BoxSpec) -> SandboxSpec:
+    """Return what a grading box must be like: as written, with one core where nothing was."""
+    spec = SandboxSpec(written.image, written.net, written.cpu or 1.0, written.memory_bytes, written.time_s)
+    return msgspec.structs.replace(spec, history=written.history)

@@ -13,87 +13,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import msgspec
 
 from assay.core.error import PluginError, WireError
 from assay.core.kind import misfit
 from assay.core.verdict import Cause, Measurement
-from assay.runtime.verify.message import Declared, FromWorker, Hello, Job, Limits, Mode, Reply, Setup
+from assay.runtime.sandbox.host import BoxHost
+from assay.runtime.verify.flight import Flight, Key, Outcome, Slot, VerifierRef
+from assay.runtime.verify.message import BoxCall, BoxReply, Declared, FromWorker, Hello, Job, Limits, Reply, Setup
 from assay.runtime.verify.process import WorkerProcess
+
+__all__ = ["Outcome", "VerifierHost", "VerifierRef"]
 
 _MAX_FAILED_STARTS = 3
 # Times a job is run again, unblamed, after something outside killed its process.
 _MAX_LOST = 3
 # A forking or asynchronous worker keeps deadlines itself; the host steps in where it does not.
 _GRACE_S = {"worker": 0.0, "fork": 2.0, "async": 2.0}
-
-
-class VerifierRef(msgspec.Struct, frozen=True, array_like=True):
-    """A leaf to be hosted.
-
-    Attributes:
-        ref: `dist:version:module:attribute`.
-        mode: How its calls are run.
-        net: Whether it keeps the network.
-    """
-
-    ref: str
-    mode: Mode = "worker"
-    net: bool = False
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of one job.
-
-    Attributes:
-        job_id: Which.
-        measurement: Where it was measured, or timed out and a timeout earns signals.
-        cause: Where it was not.
-        detail: One line for people, naming leaf and distribution; also where a timeout earned signals.
-        is_fatal: The leaf declares that such a failure ends the run.
-        is_timeout: It ran into its deadline.
-        num_tries: How often it was run.
-    """
-
-    job_id: int
-    measurement: Measurement | None = None
-    cause: Cause | None = None
-    detail: str = ""
-    is_fatal: bool = False
-    is_timeout: bool = False
-    num_tries: int = 1
-
-
-class _Key(NamedTuple):
-    dist: str
-    mode: Mode
-    net: bool
-
-
-class _Flight:
-    """A job on its way."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.num_tries = 0
-        self.num_lost = 0
-        self.is_alone = False
-        self.sent_at = 0.0
-        self.deadline = 0.0
-
-
-class _Slot:
-    """A process and what is in flight in it."""
-
-    def __init__(self, process: WorkerProcess, key: _Key, started_at: float, num_refs: int) -> None:
-        self.process = process
-        self.key = key
-        self.started_at = started_at
-        self.num_refs = num_refs
-        self.flights: dict[int, _Flight] = {}
-        self.is_leaving = False
 
 
 class VerifierHost:
@@ -103,6 +38,7 @@ class VerifierHost:
         num_processes: Most processes per distribution and mode.
         num_concurrent: Most calls at a time in an asynchronous process.
         limits: What each process may use.
+        boxes: Where verifiers that ask for a box get it; None: such a verifier does not start. Closed with this host.
         paths: Further folders that workers import from.
         namespaces: Enter namespaces where the system lets; False for what they break.
         folder: Where scratch folders are made; None for the system's.
@@ -115,6 +51,7 @@ class VerifierHost:
         num_processes: int = 1,
         num_concurrent: int = 16,
         limits: Limits | None = None,
+        boxes: BoxHost | None = None,
         paths: Sequence[str] = (),
         namespaces: bool = True,
         folder: Path | None = None,
@@ -123,23 +60,26 @@ class VerifierHost:
         self.num_processes = num_processes
         self.num_concurrent = num_concurrent
         self.limits = limits or Limits()
+        self.boxes = boxes
         self.declared: dict[str, Declared] = {}
         self._paths = tuple(paths)
         self._namespaces = namespaces
         self._folder = folder
         self._clock = clock
-        self._refs: dict[_Key, list[str]] = {}
-        self._key_of: dict[str, _Key] = {}
-        self._queues: dict[_Key, deque[_Flight]] = {}
-        self._failed_starts: dict[_Key, int] = {}
-        self._slots: dict[int, _Slot] = {}
+        self._refs: dict[Key, list[str]] = {}
+        self._key_of: dict[str, Key] = {}
+        self._queues: dict[Key, deque[Flight]] = {}
+        self._failed_starts: dict[Key, int] = {}
+        self._slots: dict[int, Slot] = {}
         self._outcomes: list[Outcome] = []
         self._epoll = select.epoll()
+        if boxes is not None:
+            self._epoll.register(boxes.fileno(), select.EPOLLIN)
 
     def start(self, refs: Sequence[VerifierRef]) -> None:
         """Start one process per distribution and mode; more come with the load. Does not wait for them."""
         for leaf in refs:
-            key = _Key(":".join(leaf.ref.split(":")[:2]), leaf.mode, leaf.net)
+            key = Key(":".join(leaf.ref.split(":")[:2]), leaf.mode, leaf.net)
             self._key_of[leaf.ref] = key
             known = self._refs.setdefault(key, [])
             if leaf.ref not in known:
@@ -200,7 +140,7 @@ class VerifierHost:
         key = self._key_of.get(job.ref)
         if key is None:
             raise PluginError("a job must name a leaf that was started", got=job.ref)
-        self._queues[key].append(_Flight(job))
+        self._queues[key].append(Flight(job))
         self._dispatch(key)
 
     def cancel(self, job_id: int) -> None:
@@ -233,6 +173,8 @@ class VerifierHost:
         """End all processes; jobs in flight have no outcome."""
         for slot in list(self._slots.values()):
             self._remove(slot)
+        if self.boxes is not None:
+            self.boxes.close()
         self._epoll.close()
 
     def __enter__(self) -> "VerifierHost":
@@ -245,6 +187,7 @@ class VerifierHost:
         for number, _ in self._epoll.poll(timeout_s):
             slot = self._slots.get(number)
             if slot is None:
+                self._on_boxes()
                 continue
             slot.process.flush()
             for message in slot.process.receive():
@@ -258,19 +201,25 @@ class VerifierHost:
         for key in self._queues:
             self._dispatch(key)
 
-    def _on_message(self, slot: _Slot, message: FromWorker) -> None:
+    def _on_message(self, slot: Slot, message: FromWorker) -> None:
         if isinstance(message, Hello):
             if message.error:
                 self._remove(slot)
                 raise PluginError("a plugin must load in its worker", got=message.error, at=slot.key.dist)
+            if self.boxes is None:
+                _refuse_boxes(message)
             slot.process.hello = message
             self._failed_starts[slot.key] = 0
             self.declared.update(message.declared)
+            return
+        if isinstance(message, BoxCall):
+            self._on_box_call(slot, message)
             return
         flight = slot.flights.pop(message.job_id, None)
         if flight is None:
             slot.process.is_ended = True
             return
+        self._release(flight)
         slot.process.num_jobs += 1
         self._on_reply(flight, message)
         hello, limits = slot.process.hello, self.limits
@@ -278,7 +227,32 @@ class VerifierHost:
         if slot.is_leaving or message.is_dirty or has_grown or slot.process.num_jobs >= limits.max_jobs:
             self._leave(slot)
 
-    def _on_reply(self, flight: _Flight, reply: Reply) -> None:
+    def _on_box_call(self, slot: Slot, asked: BoxCall) -> None:
+        flight = slot.flights.get(asked.job_id)
+        if flight is None or flight.job.sandbox is None or self.boxes is None:
+            slot.process.send(BoxReply(asked.call_id, None, "this call has no box"))
+            return
+        self.boxes.ask(asked.job_id, flight.job.sandbox, asked.call_id, asked.box, asked.method, asked.given)
+
+    def _on_boxes(self) -> None:
+        for answer in self.boxes.answers() if self.boxes is not None else ():
+            for slot in self._slots.values():
+                flight = slot.flights.get(answer.key)
+                if flight is not None:
+                    if answer.is_infra:
+                        flight.box_failure = answer.error or "the backend lost a command"
+                    slot.process.send(BoxReply(answer.call_id, answer.value, answer.error))
+                    self._watch(slot)
+
+    def _release(self, flight: Flight) -> None:
+        if self.boxes is not None and flight.job.sandbox is not None:
+            self.boxes.release(flight.job.job_id)
+
+    def _on_reply(self, flight: Flight, reply: Reply) -> None:
+        if flight.box_failure:
+            # Whatever was measured in a box that failed says nothing about the answer.
+            self._lose(flight, flight.box_failure)
+            return
         match reply.status:
             case "ok":
                 fault = self._misfit(flight, reply)
@@ -294,7 +268,7 @@ class VerifierHost:
             case _:
                 self._retry(flight, reply.detail)
 
-    def _on_end(self, slot: _Slot) -> None:
+    def _on_end(self, slot: Slot) -> None:
         """A process ended by itself, or sent what it must not."""
         reason = self._remove(slot)
         if slot.process.hello is None:
@@ -303,12 +277,9 @@ class VerifierHost:
                 raise PluginError("a plugin must load in its worker", got=reason, at=slot.key.dist)
         flights = list(slot.flights.values())
         for flight in flights:
-            if slot.process.is_lost and flight.num_lost < _MAX_LOST:
-                flight.num_tries -= 1
-                flight.num_lost += 1
-                self._queues[slot.key].appendleft(flight)
-            elif slot.process.is_lost:
-                self._fail(flight, "infra", reason)
+            self._release(flight)
+            if slot.process.is_lost:
+                self._lose(flight, reason)
             elif len(flights) == 1:
                 self._retry(flight, reason)
             else:
@@ -317,7 +288,7 @@ class VerifierHost:
                 self._queues[slot.key].appendleft(flight)
         self._spawn(slot.key)
 
-    def _check_deadlines(self, slot: _Slot) -> None:
+    def _check_deadlines(self, slot: Slot) -> None:
         now = self._clock()
         if slot.process.hello is None and now > slot.started_at + self.limits.start_s:
             slot.process.is_ended = True
@@ -328,13 +299,14 @@ class VerifierHost:
             return
         self._remove(slot)
         for flight in slot.flights.values():
+            self._release(flight)
             if flight in late:
                 self._time_out(flight, now - flight.sent_at)
             else:
                 self._queues[slot.key].appendleft(flight)
         self._spawn(slot.key)
 
-    def _time_out(self, flight: _Flight, wall_s: float) -> None:
+    def _time_out(self, flight: Flight, wall_s: float) -> None:
         declared = self.declared[flight.job.ref]
         detail = self._named(flight, f"no result after {flight.job.timeout_s or declared.timeout_s:g} s")
         earned = declared.on_timeout
@@ -349,7 +321,7 @@ class VerifierHost:
             )
         )
 
-    def _retry(self, flight: _Flight, detail: str) -> None:
+    def _retry(self, flight: Flight, detail: str) -> None:
         """An exception or a crash: again as often as declared, then by the declared end."""
         declared = self.declared[flight.job.ref]
         if flight.num_tries <= declared.retries:
@@ -357,12 +329,22 @@ class VerifierHost:
             return
         self._fail(flight, "judge_error" if declared.tier == "judge" else "verifier_fault", detail, declared.is_fatal)
 
-    def _fail(self, flight: _Flight, cause: Cause, detail: str, is_fatal: bool = False) -> None:
+    def _lose(self, flight: Flight, detail: str) -> None:
+        """Infrastructure failed under a job: again, unblamed, a few times."""
+        flight.box_failure = ""
+        flight.num_lost += 1
+        if flight.num_lost > _MAX_LOST:
+            self._fail(flight, "infra", detail)
+            return
+        flight.num_tries -= 1
+        self._queues[self._key_of[flight.job.ref]].appendleft(flight)
+
+    def _fail(self, flight: Flight, cause: Cause, detail: str, is_fatal: bool = False) -> None:
         detail = self._named(flight, detail)
         outcome = Outcome(flight.job.job_id, None, cause, detail, is_fatal, num_tries=flight.num_tries)
         self._outcomes.append(outcome)
 
-    def _misfit(self, flight: _Flight, reply: Reply) -> str | None:
+    def _misfit(self, flight: Flight, reply: Reply) -> str | None:
         """Say why signals break the declaration. The worker checked; but an answer that ran in it may have forged."""
         specs = self.declared[flight.job.ref].specs
         if not specs:
@@ -376,15 +358,15 @@ class VerifierHost:
                 return f"signal `{name}` {reason}"
         return None
 
-    def _measurement(self, flight: _Flight, signals: dict, wall_s: float) -> Measurement:
+    def _measurement(self, flight: Flight, signals: dict, wall_s: float) -> Measurement:
         return Measurement(flight.job.ref, self.declared[flight.job.ref].version, signals, wall_s)
 
-    def _named(self, flight: _Flight, detail: str) -> str:
+    def _named(self, flight: Flight, detail: str) -> str:
         declared = self.declared[flight.job.ref]
         dist, _, version = self._key_of[flight.job.ref].dist.partition(":")
         return f"{declared.name} v{declared.version} of {dist} {version}: {detail}"
 
-    def _dispatch(self, key: _Key) -> None:
+    def _dispatch(self, key: Key) -> None:
         queue, slots = self._queues[key], self._slots_of(key)
         for slot in slots:
             while queue and self._has_room(slot, queue[0]):
@@ -393,7 +375,7 @@ class VerifierHost:
         if len(queue) > num_starting and len(slots) < self.num_processes:
             self._spawn(key)
 
-    def _has_room(self, slot: _Slot, flight: _Flight) -> bool:
+    def _has_room(self, slot: Slot, flight: Flight) -> bool:
         if slot.process.hello is None or slot.process.is_ended or slot.is_leaving:
             return False
         is_shared = slot.key.mode == "async" and not flight.is_alone
@@ -401,7 +383,7 @@ class VerifierHost:
             return False
         return len(slot.flights) < (self.num_concurrent if is_shared else 1)
 
-    def _send(self, slot: _Slot, flight: _Flight) -> None:
+    def _send(self, slot: Slot, flight: Flight) -> None:
         declared = self.declared[flight.job.ref]
         flight.num_tries += 1
         flight.sent_at = self._clock()
@@ -414,31 +396,42 @@ class VerifierHost:
             self._fail(flight, "infra", str(error))
         self._watch(slot)
 
-    def _slots_of(self, key: _Key) -> list[_Slot]:
+    def _slots_of(self, key: Key) -> list[Slot]:
         return [slot for slot in self._slots.values() if slot.key == key]
 
-    def _spawn(self, key: _Key) -> None:
+    def _spawn(self, key: Key) -> None:
         setup = Setup(tuple(self._refs[key]), key.mode, key.net, self._paths, self.limits, self._namespaces)
         process = WorkerProcess(setup, self._folder)
-        slot = _Slot(process, key, self._clock(), len(self._refs[key]))
+        slot = Slot(process, key, self._clock(), len(self._refs[key]))
         self._slots[process.channel.fileno()] = slot
         self._epoll.register(process.channel.fileno(), select.EPOLLIN)
         self._watch(slot)
 
-    def _watch(self, slot: _Slot) -> None:
+    def _watch(self, slot: Slot) -> None:
         number = slot.process.channel.fileno()
         if number in self._slots:
             self._epoll.modify(number, select.EPOLLIN | (select.EPOLLOUT if slot.process.has_output else 0))
 
-    def _remove(self, slot: _Slot) -> str:
+    def _remove(self, slot: Slot) -> str:
         number = slot.process.channel.fileno()
         del self._slots[number]
         self._epoll.unregister(number)
         return slot.process.end()
 
-    def _leave(self, slot: _Slot) -> None:
+    def _leave(self, slot: Slot) -> None:
         """Replace a process, once nothing is in flight in it."""
         slot.is_leaving = True
         if not slot.flights:
             self._remove(slot)
             self._spawn(slot.key)
+
+
+def _refuse_boxes(hello: Hello) -> None:
+    for ref, declared in hello.declared.items():
+        if "box" in declared.supplied:
+            raise PluginError(
+                "a verifier that asks for a box must have a sandbox backend",
+                got=f"none for {declared.name}",
+                at=ref,
+                todo="Choose one, such as sandbox=docker",
+            )

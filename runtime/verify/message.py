@@ -12,6 +12,7 @@ import msgspec
 
 from assay.core.episode import Episode
 from assay.core.error import WireError
+from assay.core.sandbox import SandboxSpec
 from assay.core.signal import SignalSpec, SignalValue
 
 MAX_FRAME_BYTES = 64 * 2**20
@@ -118,6 +119,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True, tag="job"):
         answer: For a leaf that asks for it; the text to read for a parser.
         episode: For a leaf that asks for it.
         timeout_s: Instead of the declared one; None keeps that.
+        sandbox: What box a leaf gets that asks for one.
     """
 
     job_id: int
@@ -126,6 +128,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True, tag="job"):
     answer: str | None = None
     episode: Episode | None = None
     timeout_s: float | None = None
+    sandbox: SandboxSpec | None = None
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, tag="reply"):
@@ -150,8 +153,34 @@ class Reply(msgspec.Struct, frozen=True, array_like=True, tag="reply"):
     is_dirty: bool = False
 
 
-FromWorker = Hello | Reply
-ToWorker = Setup | Job
+class BoxCall(msgspec.Struct, frozen=True, array_like=True, tag="box_call"):
+    """A verifier wants something of its box, which the host holds.
+
+    Attributes:
+        job_id: Of the call that has the box.
+        call_id: Named in the answer.
+        box: 0 for the box of the job; what `fork` said for others.
+        method: Of `assay.Sandbox`.
+        given: Its arguments by name.
+    """
+
+    job_id: int
+    call_id: int
+    box: int
+    method: str
+    given: dict[str, Any]
+
+
+class BoxReply(msgspec.Struct, frozen=True, array_like=True, tag="box_reply"):
+    """Answer to a `BoxCall`; `error` is empty where it went well."""
+
+    call_id: int
+    value: Any = None
+    error: str = ""
+
+
+FromWorker = Hello | Reply | BoxCall
+ToWorker = Setup | Job | BoxReply
 
 _encoder = msgspec.msgpack.Encoder()
 

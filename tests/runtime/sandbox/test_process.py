@@ -60,6 +60,25 @@ def test_timeout_ends_the_descendants_too(run: Any, box: ProcessSandbox) -> None
     assert not status.exists() or "Z" == status.read_text().rpartition(")")[2].split()[0]
 
 
+def test_cancelled_command_is_ended(run: Any, box: ProcessSandbox) -> None:
+    async def cancel() -> int:
+        task = asyncio.create_task(box.exec(["/bin/sh", "-c", "echo $$ > pid; sleep 60"]))
+        while not (text := await read("pid")):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return int(text)
+
+    async def read(path: str) -> bytes:
+        try:
+            return await box.get(path)
+        except SandboxError:
+            return b""
+
+    assert not Path(f"/proc/{run(cancel())}").exists()
+
+
 def test_time_of_the_box_bounds_every_command(run: Any) -> None:
     box = run(ProcessBackend().acquire(SandboxSpec("any", time_s=0.2), 1.0))
     assert "timeout" == sh(run, box, "sleep 60").status

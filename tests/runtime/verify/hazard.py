@@ -123,3 +123,13 @@ def after_hash(text: str) -> str | None:
         while True:
             pass
     return text.partition("####")[2] or None
+
+
+@assay.verifier(
+    "hazard.boxed", version=1, timeout="5s", needs=assay.Needs(sandbox=True), on_error="retry(1) then unscored"
+)
+async def boxed(answer: str, box: assay.Sandbox) -> Texted:
+    """Run the answer as a shell command in the box and return how it ended."""
+    await box.put("note", b"was here")
+    result = await box.exec(["/bin/sh", "-c", answer], stdin=b"in")
+    return Texted(text=f"{result.status} {result.stdout.decode()} {(await box.get('note')).decode()}")

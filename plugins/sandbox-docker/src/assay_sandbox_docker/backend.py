@@ -82,6 +82,9 @@ class DockerBackend:
         except TimeoutError:
             made.add_done_callback(_remove_late)
             raise SandboxError(f"a box must be there within {deadline_s:g} s", at=spec.image) from None
+        except asyncio.CancelledError:
+            made.add_done_callback(_remove_late)
+            raise
 
     async def reap(self) -> int:
         """Remove containers and snapshots whose owner is gone or whose time is over; returns how many."""

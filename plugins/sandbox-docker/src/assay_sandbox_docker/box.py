@@ -12,7 +12,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from assay.core.error import SandboxError
-from assay.core.sandbox import ExecResult, ExecStatus, SandboxSpec
+from assay.core.sandbox import ExecResult, ExecStatus, Sandbox, SandboxSpec
 from assay_sandbox_docker import owner, stream
 
 if TYPE_CHECKING:
@@ -133,18 +133,18 @@ class DockerSandbox:
         return image
 
     @in_thread
-    def fork(self, snapshot: str, n: int) -> "list[DockerSandbox]":
+    def fork(self, snapshot: str, n: int) -> list[Sandbox]:
         """Return fresh boxes that begin in a snapshot; those made before a failure are removed."""
-        boxes: list[DockerSandbox] = []
+        made: list[DockerSandbox] = []
         try:
             for _ in range(n):
                 container = self.backend.create(snapshot, self.spec)
-                boxes.append(DockerSandbox(self.backend, self.spec, snapshot, container))
+                made.append(DockerSandbox(self.backend, self.spec, snapshot, container))
         except BaseException:
-            for box in boxes:
+            for box in made:
                 box._remove()
             raise
-        return boxes
+        return [*made]
 
     @in_thread
     def reset(self, to: str | None = None) -> None:

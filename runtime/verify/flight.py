@@ -1,0 +1,92 @@
+"""Jobs on their way, the processes they are in, and what comes of them."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from assay.core.verdict import Cause, Measurement
+from assay.runtime.verify.message import Job, Mode
+from assay.runtime.verify.process import WorkerProcess
+
+
+class VerifierRef(msgspec.Struct, frozen=True, array_like=True):
+    """A leaf to be hosted.
+
+    Attributes:
+        ref: `dist:version:module:attribute`.
+        mode: How its calls are run.
+        net: Whether it keeps the network.
+    """
+
+    ref: str
+    mode: Mode = "worker"
+    net: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one job.
+
+    Attributes:
+        job_id: Which.
+        measurement: Where it was measured, or timed out and a timeout earns signals.
+        cause: Where it was not.
+        detail: One line for people, naming leaf and distribution; also where a timeout earned signals.
+        is_fatal: The leaf declares that such a failure ends the run.
+        is_timeout: It ran into its deadline.
+        num_tries: How often it was run.
+    """
+
+    job_id: int
+    measurement: Measurement | None = None
+    cause: Cause | None = None
+    detail: str = ""
+    is_fatal: bool = False
+    is_timeout: bool = False
+    num_tries: int = 1
+
+
+class Key(NamedTuple):
+    """Leaves of one key share processes."""
+
+    dist: str
+    mode: Mode
+    net: bool
+
+
+class Flight:
+    """A job on its way.
+
+    Attributes:
+        num_tries: How often it was sent, but for tries that something outside ended.
+        num_lost: How often something outside ended a try.
+        is_alone: It must not share a process: what it shared one with crashed.
+        box_failure: What the sandbox backend said when it failed under this try.
+        sent_at: On the host's clock.
+        deadline: When the host ends it.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.num_tries = 0
+        self.num_lost = 0
+        self.is_alone = False
+        self.box_failure = ""
+        self.sent_at = 0.0
+        self.deadline = 0.0
+
+
+class Slot:
+    """A process and what is in flight in it.
+
+    Attributes:
+        num_refs: Leaves it was told to load.
+        is_leaving: It takes no more jobs and is replaced when nothing is in flight.
+    """
+
+    def __init__(self, process: WorkerProcess, key: Key, started_at: float, num_refs: int) -> None:
+        self.process = process
+        self.key = key
+        self.started_at = started_at
+        self.num_refs = num_refs
+        self.flights: dict[int, Flight] = {}
+        self.is_leaving = False
