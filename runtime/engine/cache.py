@@ -89,7 +89,7 @@ class Cache:
         Args:
             first: First row.
             starts_B: Positions each row has already.
-            counts_B: New tokens of each row, at least 1; tokens are packed in row order.
+            counts_B: New tokens of each row, at least 1 of them all; tokens are packed in row order.
             context: Positions to read, 0 for as few as will do; where None rows may also be read in several bands.
 
         Returns:
@@ -104,10 +104,10 @@ class Cache:
         write_NK = ((first + row_N)[:, None] * self.num_kv_heads + heads_K) * self.max_context + position_N[:, None]
         write = torch.from_numpy(write_NK.reshape(-1)).to(self.device)
         is_full = bool((counts_B == most).all())
-        padded = None if is_full else torch.from_numpy(row_N * most + offset_N).to(self.device)
-        if most == 1 and context is None and len(bands := self._bands(starts_B)) > 1:
+        if most == 1 and is_full and context is None and len(bands := self._bands(starts_B)) > 1:
             return self._attend_bands(first, starts_B, bands)
-        is_causal = most == reach > 1 and self._group == 1 and not starts_B.any()
+        padded = None if is_full else torch.from_numpy(row_N * most + offset_N).to(self.device)
+        is_causal = most == reach > 1 and not starts_B.any()
         mask = None if is_causal else self._mask(starts_B, most, reach)
 
         def attend(layer: int, q_NAD: Tensor, k_NKD: Tensor, v_NKD: Tensor) -> Tensor:
@@ -116,13 +116,17 @@ class Cache:
             keys.index_copy_(0, write, k_NKD.reshape(-1, width))
             values.index_copy_(0, write, v_NKD.reshape(-1, width))
             k, v = self._kv[layer, :, first : first + rows, :, :reach]
-            grouped = q_NAD.unflatten(1, (self.num_kv_heads, -1))
             if padded is not None:
-                grouped = grouped.new_zeros(rows * most, *grouped.shape[1:]).index_copy_(0, padded, grouped)
-            q = grouped.unflatten(0, (rows, most)).permute(0, 2, 3, 1, 4).reshape(rows, self.num_kv_heads, -1, width)
-            context = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)
-            context = context.unflatten(2, (self._group, most)).permute(0, 3, 1, 2, 4).reshape(rows * most, -1, width)
-            return context if padded is None else context[padded]
+                q_NAD = q_NAD.new_zeros(rows * most, *q_NAD.shape[1:]).index_copy_(0, padded, q_NAD)
+            q = q_NAD.unflatten(0, (rows, most)).transpose(1, 2)
+            if is_causal:
+                found = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self._group > 1)
+            else:
+                # Query heads of one group as further queries of their key head: one pass over its keys.
+                q = q.reshape(rows, self.num_kv_heads, -1, width)
+                found = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).view(rows, -1, most, width)
+            found = found.transpose(1, 2).reshape(rows * most, -1, width)
+            return found if padded is None else found[padded]
 
         return torch.from_numpy(position_N).to(self.device), attend
 
@@ -159,5 +163,4 @@ class Cache:
         is_hidden = torch.arange(reach, device=self.device) > last_BM.unsqueeze(-1)
         mask = torch.zeros(is_hidden.shape, device=self.device, dtype=self._kv.dtype)
         mask = mask.masked_fill_(is_hidden, -torch.inf).unsqueeze(1)
-        # Query heads of one group are laid out as further queries of their key head.
         return mask.repeat(1, 1, self._group, 1) if self._group > 1 and most > 1 else mask

@@ -33,6 +33,8 @@ from assay.runtime.engine.table import Table
 from assay.runtime.policy.model import Model, Weights
 from assay.runtime.weight.reader import State, WeightReader
 
+_CHUNK_TOKENS = 1024
+
 FIRST_VERSION = WeightVersion(0, 0)
 
 
@@ -249,10 +251,24 @@ class EmbeddedEngine:
     def _prefill(self, first: int, starts_B: NDArray[np.int64], counts_B: NDArray[np.int64]) -> Tensor:
         """Compute the prompts of neighbouring rows from `starts_B` on; return the scores after each."""
         rows = range(first, first + len(starts_B))
-        tokens = [self._table.tokens[row, s : s + c] for row, s, c in zip(rows, starts_B, counts_B, strict=True)]
-        positions_N, attend = self._cache.attend(first, starts_B, counts_B)
-        ids_N, last_B = self._on_device(np.concatenate(tokens)), self._on_device(np.cumsum(counts_B) - 1)
-        return self._model.logits(self._model.hidden(ids_N, positions_N, attend, last_B))
+        ends_B = starts_B + counts_B
+        logits_BV: Tensor | None = None
+        # In chunks, so that a mask is never as large as the square of a long prompt.
+        for chunk in range(0, int(counts_B.max()), _CHUNK_TOKENS):
+            from_B = np.minimum(starts_B + chunk, ends_B)
+            new_B = np.minimum(ends_B - from_B, _CHUNK_TOKENS)
+            tokens = [self._table.tokens[row, s : s + c] for row, s, c in zip(rows, from_B, new_B, strict=True)]
+            positions_N, attend = self._cache.attend(first, from_B, new_B)
+            ids_N, last_B = self._on_device(np.concatenate(tokens)), self._on_device(np.cumsum(new_B) - 1)
+            hidden_BH = self._model.hidden(ids_N, positions_N, attend, last_B.clamp_(min=0))
+            found_BV = self._model.logits(hidden_BH)
+            if logits_BV is None:
+                logits_BV = found_BV
+            else:
+                is_here_B1 = self._on_device(new_B > 0).unsqueeze(1)
+                logits_BV = torch.where(is_here_B1, found_BV, logits_BV)
+        assert logits_BV is not None
+        return logits_BV
 
     def _step(self, end: int) -> NDArray[np.int64]:
         """Compute and sample one token for the rows before `end`; return the rows that are done."""

@@ -40,6 +40,12 @@ def test_completions_are_bitwise_equal_across_batches(engine: EmbeddedEngine, ru
         assert staggered[request.request_id] == alone
 
 
+def test_common_beginnings_change_no_bit(engine: EmbeddedEngine, run: Run, ask_for: Ask) -> None:
+    requests = [ask_for(i, [*PROMPTS[12], *range(i), 60], 4) for i in range(6)]
+    together = run(engine, requests)
+    assert [together[i] for i in range(6)] == [run(engine, [request])[i] for i, request in enumerate(requests)]
+
+
 def test_siblings_are_bitwise_equal_to_a_request_alone(engine: EmbeddedEngine, run: Run, ask_for: Ask) -> None:
     requests = [ask_for(i, PROMPTS[7], 6) for i in range(5)]
     together = run(engine, requests)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.engine import Completion, GenerateRequest
+from assay.runtime.engine import embedded
 from assay.runtime.engine.embedded import EmbeddedEngine
 
 Ask = Callable[..., GenerateRequest]
@@ -83,3 +84,15 @@ def test_prompt_longer_than_a_poll_takes_joins_alone(policy: Path, run: Run, ask
     found = run(engine, [ask_for(i, SYSTEM[i:]) for i in range(3)])
     for i in range(3):
         assert close(found[i], run(EmbeddedEngine(policy), [ask_for(i, SYSTEM[i:])])[i])
+
+
+@pytest.mark.parametrize("is_deterministic", [False, True])
+def test_long_prompts_in_chunks_answer_as_if_whole(
+    policy: Path, run: Run, ask_for: Ask, monkeypatch: pytest.MonkeyPatch, is_deterministic: bool
+) -> None:
+    prompts = [SYSTEM, SYSTEM[:3], [*SYSTEM, *SYSTEM], [9], [7, *SYSTEM[:14]]]
+    whole = run(EmbeddedEngine(policy), [ask_for(i, prompt) for i, prompt in enumerate(prompts)])
+    monkeypatch.setattr(embedded, "_CHUNK_TOKENS", 5)
+    engine = EmbeddedEngine(policy, is_deterministic=is_deterministic)
+    found = run(engine, [ask_for(i, prompt) for i, prompt in enumerate(prompts)])
+    assert [close(found[i], whole[i]) for i in range(len(prompts))] == [True] * len(prompts)
