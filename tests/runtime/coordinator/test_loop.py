@@ -1,10 +1,11 @@
 """The loop: what it does between a frame and an answer, in which order, and what it survives."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fake_stage
 import msgspec
 import pytest
 import zmq
@@ -12,10 +13,25 @@ from coordinator_world import entry, spec
 
 from assay.core.error import ConfigError, StoreError
 from assay.core.lifecycle import Counts
-from assay.core.wire import Ack, Hello, Order, Stop, Take, TasksReady, decode_orders, encode_reports
+from assay.core.trajectory import WeightVersion
+from assay.core.wire import (
+    Ack,
+    Hello,
+    Order,
+    Resume,
+    Stop,
+    Take,
+    TasksReady,
+    Weights,
+    WeightsPublished,
+    decode_orders,
+    encode_reports,
+)
+from assay.runtime.coordinator.ledger import read_only
 from assay.runtime.coordinator.loop import Loop, run_coordinator
 from assay.runtime.coordinator.spec import RunSpec, StageSpec
 from assay.runtime.coordinator.status import Status
+from assay.runtime.wire.client import Client
 
 
 class Peer:
@@ -50,6 +66,19 @@ def peer(context: "zmq.Context[zmq.Socket[bytes]]") -> Iterator[Peer]:
     made.socket.close()
 
 
+@pytest.fixture
+def make_loop(tmp_path: Path, context: "zmq.Context[zmq.Socket[bytes]]") -> Iterator[Callable[..., Loop]]:
+    made: list[Loop] = []
+
+    def make(run: RunSpec | None = None) -> Loop:
+        made.append(Loop(tmp_path, run or small(), address="inproc://c", context=context))
+        return made[-1]
+
+    yield make
+    for loop in made:
+        loop.close()
+
+
 def small() -> RunSpec:
     return spec(entries=(entry("a"),), phases=(StageSpec("rl", "rl", batch=2, steps=3),), heartbeat_s=0.05)
 
@@ -59,9 +88,9 @@ TASKS = TasksReady(9, "a", "train", ())
 
 
 def test_result_is_acknowledged_only_after_its_commit(
-    tmp_path: Path, context: Any, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_loop: Any, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = Loop(tmp_path, small(), address="inproc://c", context=context)
+    loop = make_loop()
     peer.say(HELLO)
     loop.turn()
     peer.hear()
@@ -82,15 +111,12 @@ def test_result_is_acknowledged_only_after_its_commit(
     loop.turn()
     assert ["commit", "ack"] == done
     assert [Ack((1,))] == [order for order in peer.hear() if isinstance(order, Ack)]
-    loop.stop("end")
-    loop.stop("end")
-    loop.run()
 
 
 def test_result_is_not_acknowledged_where_the_commit_fails(
-    tmp_path: Path, context: Any, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_loop: Any, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = Loop(tmp_path, small(), address="inproc://c", context=context)
+    loop = make_loop()
     peer.say(HELLO)
     loop.turn()
     peer.hear()
@@ -107,8 +133,8 @@ def test_result_is_not_acknowledged_where_the_commit_fails(
     assert any(isinstance(order, Stop) and "disk is full" in order.reason for order in heard)
 
 
-def test_malformed_frames_are_counted_and_the_loop_goes_on(tmp_path: Path, context: Any, peer: Peer) -> None:
-    loop = Loop(tmp_path, small(), address="inproc://c", context=context)
+def test_malformed_frames_are_counted_and_the_loop_goes_on(tmp_path: Path, make_loop: Any, peer: Peer) -> None:
+    loop = make_loop()
     peer.socket.send(b"\xc1\xff")
     peer.socket.send_multipart([b"", b"two frames"])
     peer.socket.send(encode_reports([HELLO])[:-3])
@@ -116,48 +142,35 @@ def test_malformed_frames_are_counted_and_the_loop_goes_on(tmp_path: Path, conte
     loop.turn()
     assert 3 == loop._server.num_malformed
     assert "Welcome" in {type(order).__name__ for order in peer.hear()}
-    loop.stop("end")
-    loop.stop("end")
-    loop.run()
 
 
-def test_status_file_tells_where_the_run_stands(tmp_path: Path, context: Any, peer: Peer) -> None:
-    loop = Loop(tmp_path, small(), address="inproc://c", context=context)
+def test_status_file_tells_where_the_run_stands(tmp_path: Path, make_loop: Any, peer: Peer) -> None:
+    loop = make_loop()
     peer.say(HELLO)
     loop.turn()
-    loop.stop("end")
-    loop.stop("end")
-    loop.run()
+    loop.close()
     told = msgspec.json.decode((tmp_path / "status.json").read_bytes(), type=Status)
     assert ("rl", {"source": 1}, Counts(dropped={})) == (told.phase, told.workers, told.counts)
 
 
-def test_policy_that_raises_ends_the_run_and_stands_in_the_ledger(tmp_path: Path, context: Any, peer: Peer) -> None:
+def test_policy_that_raises_ends_the_run_and_stands_in_the_ledger(tmp_path: Path, make_loop: Any, peer: Peer) -> None:
     class Raising:
         def is_over(self, view: Any) -> bool:
             raise ValueError("oops")
 
     run = spec(entries=(entry("a", unlock=Raising()),), phases=(StageSpec("rl", "rl", batch=2, steps=3),))
-    from assay.core.trajectory import WeightVersion
-    from assay.core.wire import Resume, Weights, WeightsPublished
-
-    loop = Loop(tmp_path, run, address="inproc://c", context=context)
+    loop = make_loop(run)
     peer.say((0, Hello("update", "update-0", 1, (1, 1), "plan", {})), (1, Resume(0)))
     peer.say((2, WeightsPublished(Weights(WeightVersion(0, 0), "w"))), (3, Take(0, 1)))
     with pytest.raises(Exception, match="a stage rule must not raise, got ValueError"):
         loop.run()
-    from assay.runtime.coordinator.ledger import read_only
-
     db = read_only(tmp_path / "ledger.sqlite")
     assert 1 == db.execute("SELECT COUNT(*) FROM log WHERE what = 'failed' AND detail LIKE '%oops%'").fetchone()[0]
     db.close()
 
 
-def test_ledger_of_another_plan_is_refused_and_left_alone(tmp_path: Path, context: Any) -> None:
-    loop = Loop(tmp_path, small(), address="inproc://c", context=context)
-    loop.stop("end")
-    loop.stop("end")
-    loop.run()
+def test_ledger_of_another_plan_is_refused_and_left_alone(tmp_path: Path, make_loop: Any, context: Any) -> None:
+    make_loop().close()
     other = msgspec.structs.replace(small(), plan_digest="another")
     with pytest.raises(StoreError, match="must belong to the plan that resumes it"):
         Loop(tmp_path, other, address="inproc://d", context=context)
@@ -174,10 +187,6 @@ def test_bind_beyond_the_machine_without_keys_is_refused(tmp_path: Path) -> None
 
 
 def test_inline_run_in_one_process_over_inproc_finishes(tmp_path: Path, context: Any) -> None:
-    import fake_stage
-
-    from assay.runtime.wire.client import Client
-
     clients = [
         Client(
             "inproc://run", role=role, worker=f"{role}-0", plan_digest="fake", capacity={"slots": 4.0}, context=context
