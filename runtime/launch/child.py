@@ -101,5 +101,6 @@ class Child:
                 lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
         except OSError:
             return ""
+        lines = [line for line in lines if not line.startswith("imported:")]
         errors = [line for line in lines if line.startswith("error[")]
         return (errors or lines or [""])[-1]
