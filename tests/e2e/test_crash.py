@@ -25,7 +25,6 @@ STEPS = (
     "curriculum.stages.warmup.until=step >= 20",
     f"curriculum.stages.learn.until=step >= {NUM_STEPS}",
     "curriculum.stages.learn.batch=16",
-    "~curriculum.admit",
     "eval.tasks=8",
     "trainer.checkpoint_every=5",
     f"launcher.heartbeat_s={HEARTBEAT_S}",

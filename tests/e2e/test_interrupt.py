@@ -16,7 +16,6 @@ pytestmark = pytest.mark.slow
 STEPS = (
     "curriculum.stages.warmup.until=step >= 40",
     "curriculum.stages.learn.until=step >= 50",
-    "~curriculum.admit",
     "eval.tasks=8",
     "trainer.checkpoint_every=10",
 )
