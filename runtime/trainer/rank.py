@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore, TCPStore
+from torch._C._distributed_c10d import HashStore
+from torch.distributed.rendezvous import rendezvous
 
 from assay.core.error import TrainerError
 from assay.runtime.trainer import device
@@ -21,6 +22,8 @@ from assay.runtime.trainer.watch import Watch
 
 # Followers wait inside a collective for as long as rollout or verification takes; who is lost is seen by `Watch`.
 _PATIENCE = timedelta(days=30)
+# In which all ranks must have started.
+_GATHERING = timedelta(minutes=5)
 
 
 def environment(rank: int, world_size: int, port: int, address: str = "127.0.0.1") -> dict[str, str]:
@@ -108,14 +111,14 @@ def join(environ: Mapping[str, str] = os.environ) -> RankGroup:
     try:
         rank, world_size = int(environ["RANK"]), int(environ["WORLD_SIZE"])
         local_rank = int(environ.get("LOCAL_RANK", environ["RANK"]))
-        address, port = environ["MASTER_ADDR"], int(environ["MASTER_PORT"])
+        address, _ = environ["MASTER_ADDR"], int(environ["MASTER_PORT"])
     except (KeyError, ValueError) as error:
         raise TrainerError(
             "a trainer rank must be given RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT", got=error
         ) from None
     if not device.is_cpu():
         torch.cuda.set_device(local_rank)
-    store = TCPStore(address, port, world_size, is_master=rank == 0, timeout=timedelta(minutes=5))
+    store, _, _ = next(rendezvous("env://", timeout=_GATHERING))
     watch = Watch.join(store, rank, world_size, address) if world_size > 1 else None
     dist.init_process_group(device.backend(), store=store, rank=rank, world_size=world_size)
     return RankGroup(rank, world_size, watch)

@@ -21,8 +21,12 @@ from collections.abc import Callable
 
 from torch._C._distributed_c10d import Store
 
+from assay.core.error import TrainerError
+
 PERIOD_S = 1.0
 SILENCE_S = 8.0
+# In which every rank must have connected, once all are known to have started.
+JOIN_S = 60.0
 # Exit status of a rank that ends because another was lost.
 LOST_RANK = 75
 
@@ -59,6 +63,7 @@ class Watch:
         """
         if rank == 0:
             with socket.create_server((address, 0)) as listener:
+                listener.settimeout(JOIN_S)
                 token = secrets.token_hex(_TOKEN_BYTES // 2)
                 store.set("assay/watch", f"{listener.getsockname()[1]} {token}")
                 peers = _accept(listener, token, world_size)
@@ -121,7 +126,10 @@ class Watch:
 def _accept(listener: socket.socket, token: str, world_size: int) -> dict[int, socket.socket]:
     peers: dict[int, socket.socket] = {}
     while len(peers) < world_size - 1:
-        peer, _ = listener.accept()
+        try:
+            peer, _ = listener.accept()
+        except TimeoutError:
+            raise TrainerError("every rank must join", got=f"{len(peers) + 1} of {world_size}") from None
         peer.settimeout(SILENCE_S)
         try:
             greeting = peer.recv(_TOKEN_BYTES + 4, socket.MSG_WAITALL)

@@ -88,6 +88,29 @@ def test_every_layout_trains_like_one_rank(family: str, start: Any) -> None:
 
 
 @pytest.mark.slow
+def test_torchrun_starts_the_same_program(start: Any, tmp_path: Path) -> None:
+    alone, folder = start("alone", 1)
+    finished(alone)
+    program = alone[0].args
+    begin = program.index(str(PROGRAM))
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "--local-addr=127.0.0.1",
+    ]
+    other = tmp_path / "torchrun"
+    other.mkdir()
+    arguments = [str(other) if argument == str(folder) else argument for argument in program[begin:]]
+    done = subprocess.run([*torchrun, *arguments], capture_output=True, text=True, timeout=240)
+    assert 0 == done.returncode, done.stderr
+    (expected, *_), (found, *_) = (json.loads((f / "found.json").read_text())[0] for f in (folder, other))
+    assert pytest.approx(expected[:3], rel=1e-4) == found[:3]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_lost_rank_ends_the_group_within_ten_seconds(lost: int, how: signal.Signals, start: Any) -> None:

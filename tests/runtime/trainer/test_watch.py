@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from assay.core.error import TrainerError
 from assay.runtime.trainer import watch
 from assay.runtime.trainer.watch import Watch
 
@@ -59,6 +60,13 @@ def test_farewell_is_no_loss(ends: tuple[socket.socket, socket.socket]) -> None:
     leaving.close()
     staying.close()
     assert losses.empty()
+
+
+def test_rank_that_never_joins_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.01)
+        with pytest.raises(TrainerError, match="1 of 2"):
+            watch._accept(listener, "s" * 32, 2)
 
 
 def test_stranger_without_the_secret_is_turned_away() -> None:
