@@ -42,7 +42,7 @@ class Bench:
         self.host.submit(Job(self.num_jobs, ref_of(name), arguments, answer, None, timeout_s))
         return self.num_jobs
 
-    def collect(self, count: int, within_s: float = 30.0) -> dict[int, Outcome]:
+    def collect(self, count: int, within_s: float = 120.0) -> dict[int, Outcome]:
         found: dict[int, Outcome] = {}
         until = time.monotonic() + within_s
         while len(found) < count and time.monotonic() < until:

@@ -17,19 +17,19 @@ def grade(generator: str, answer: str) -> Scored:
     return Scored(right=data.score_answer(answer, data[0]) >= 0.999)
 
 
-@assay.verifier("gym.here", version=1, timeout="2s", on_timeout=Scored(right=False))
+@assay.verifier("gym.here", version=1, timeout="60s", on_timeout=Scored(right=False))
 def here(answer: str, generator: str) -> Scored:
     """Score in the worker; a hang is a wrong answer."""
     return grade(generator, answer)
 
 
-@assay.verifier("gym.forked", version=1, timeout="2s", isolation="fork", on_timeout=Scored(right=False))
+@assay.verifier("gym.forked", version=1, timeout="60s", isolation="fork", on_timeout=Scored(right=False))
 def forked(answer: str, generator: str) -> Scored:
     """Score in a child; a hang is a wrong answer."""
     return grade(generator, answer)
 
 
-@assay.verifier("gym.unscored", version=1, timeout="2s", isolation="fork")
+@assay.verifier("gym.unscored", version=1, timeout="60s", isolation="fork")
 def unscored(answer: str, generator: str) -> Scored:
     """Score in a child; a hang is unscored."""
     return grade(generator, answer)

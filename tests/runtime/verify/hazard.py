@@ -22,7 +22,7 @@ class Texted(assay.Signals, frozen=True):
     text: str
 
 
-@assay.verifier("hazard.length", version=1, timeout="2s")
+@assay.verifier("hazard.length", version=1, timeout="30s")
 def length(answer: str, wanted: int) -> Judged:
     """Well behaved."""
     return Judged(right=len(answer) == wanted, score=1.0 if len(answer) == wanted else 0.0)
@@ -34,19 +34,26 @@ def execute(answer: str) -> Judged:
     return Judged(right=scope.get("result") == 42, score=0.0)
 
 
-@assay.verifier("hazard.run", version=3, timeout="1s", on_timeout=Judged(right=False, score=0.0))
+@assay.verifier("hazard.run", version=3, timeout="30s", on_timeout=Judged(right=False, score=0.0))
 def run(answer: str) -> Judged:
     """Execute the answer in the worker itself."""
     return execute(answer)
 
 
-@assay.verifier("hazard.run_forked", version=1, timeout="1s", isolation="fork")
+@assay.verifier("hazard.hang", version=1, timeout="500ms", on_timeout=Judged(right=False, score=0.0))
+def hang(answer: str) -> Judged:
+    """Never end."""
+    while True:
+        pass
+
+
+@assay.verifier("hazard.run_forked", version=1, timeout="30s", isolation="fork")
 def run_forked(answer: str) -> Judged:
     """Execute the answer in a child."""
     return execute(answer)
 
 
-@assay.verifier("hazard.report", version=1, timeout="10s")
+@assay.verifier("hazard.report", version=1, timeout="30s")
 def report(answer: str) -> Texted:
     """Execute the answer and return what it leaves in `result`."""
     scope: dict[str, object] = {}
@@ -126,7 +133,7 @@ def after_hash(text: str) -> str | None:
 
 
 @assay.verifier(
-    "hazard.boxed", version=1, timeout="5s", needs=assay.Needs(sandbox=True), on_error="retry(1) then unscored"
+    "hazard.boxed", version=1, timeout="30s", needs=assay.Needs(sandbox=True), on_error="retry(1) then unscored"
 )
 async def boxed(answer: str, box: assay.Sandbox) -> Texted:
     """Run the answer as a shell command in the box and return how it ended."""

@@ -22,7 +22,7 @@ from assay.runtime.verify.host import VerifierHost
 JUDGED = {"right": SignalSpec("right", BOOL), "score": SignalSpec("score", FLOAT)}
 LEAVES = {
     f"hazard.{name}": f"assay-hazard:1.0.0:assay_hazard:{name}"
-    for name in ("length", "run", "run_forked", "broken", "fatal", "report", "after_hash")
+    for name in ("length", "run", "run_forked", "broken", "fatal", "report", "after_hash", "hang")
 }
 
 
@@ -124,7 +124,7 @@ def test_parser_that_hangs_on_the_policys_text_refuses_it(grade: Grade) -> None:
 
 @pytest.mark.slow
 def test_timeout_that_earns_signals_is_scored(grade: Grade) -> None:
-    verdict = grade(program({"run": RUN}, "1.0*run.right"), "while True: pass")
+    verdict = grade(program({"hang": Use("hazard.hang", 1)}, "1.0*hang.right"), "x")
     assert isinstance(verdict, Scored)
     assert (0.0, False) == (verdict.payout.reward, verdict.payout.success)
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,12 +204,10 @@ def test_printing_does_not_touch_the_channel(make_bench: MakeBench) -> None:
 
 def test_judges_share_a_process(make_bench: MakeBench) -> None:
     bench = make_bench("sleep", mode="async", num_concurrent=8)
-    started = time.monotonic()
     for _ in range(8):
         bench.submit("sleep", "0.2")
+    assert (8, 1) == (bench.host.num_running, len(bench.host.pids))
     assert 8 == len(bench.collect(8))
-    assert time.monotonic() - started < 1.0
-    assert 1 == len(bench.host.pids)
 
 
 def test_judge_that_raises_is_a_judge_error(make_bench: MakeBench) -> None:
@@ -220,7 +217,7 @@ def test_judge_that_raises_is_a_judge_error(make_bench: MakeBench) -> None:
 def test_judge_that_is_late_leaves_the_others_alone(make_bench: MakeBench) -> None:
     bench = make_bench("sleep", mode="async")
     pids = bench.host.pids
-    late, good = bench.submit("sleep", "20", timeout_s=0.2), bench.submit("sleep", "0.4")
+    late, good = bench.submit("sleep", "60", timeout_s=0.2), bench.submit("sleep", "0.4")
     found = bench.collect(2)
     assert ("verifier_timeout", RIGHT) == (found[late].cause, found[good].measurement.signals)
     assert pids == bench.host.pids
@@ -230,7 +227,7 @@ def test_judge_that_is_late_leaves_the_others_alone(make_bench: MakeBench) -> No
 @pytest.mark.parametrize(("guilty", "cause"), [("die", "judge_error"), ("block", "verifier_timeout")])
 def test_judge_that_takes_the_process_with_it_is_blamed_alone(make_bench: MakeBench, guilty: str, cause: str) -> None:
     bench = make_bench("sleep", mode="async")
-    good = [bench.submit("sleep", "0.3", timeout_s=2.0) for _ in range(2)]
+    good = [bench.submit("sleep", "0.3", timeout_s=30.0) for _ in range(2)]
     bad = bench.submit("sleep", guilty, timeout_s=0.5)
     found = bench.collect(3)
     assert cause == found[bad].cause
@@ -267,7 +264,7 @@ def test_process_killed_from_outside_costs_no_job_a_try(make_bench: MakeBench) -
 
 def test_process_killed_from_outside_each_time_is_an_infrastructure_failure(make_bench: MakeBench) -> None:
     bench = make_bench("run")
-    job_id = bench.submit("run", "import time\ntime.sleep(0.9)")
+    job_id = bench.submit("run", "import time\ntime.sleep(20)")
     found: dict[int, Any] = {}
     while not found:
         for pid in bench.host.pids:
