@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assay.core.error import AssayError
+from assay.core.error import RunFailed
 from assay.runtime.launch.child import Child
 from assay.runtime.launch.orphan import adopt_orphans, end_descendants
 from assay.runtime.run.environment import WEIGHTS_FOLDER, environment, rank_environment
@@ -37,12 +37,6 @@ _SECOND_THOUGHTS_S = 5.0
 _LEAST_WEIGHT_BYTES = 64 << 20
 # After the coordinator has ended, workers have its Stop already.
 _FAREWELL_S = 20.0
-
-
-class RunFailed(AssayError):
-    """A process of the run cannot be kept alive, or the coordinator ended the run with a reason."""
-
-    code = "AS010"
 
 
 class LocalLauncher:

@@ -9,8 +9,8 @@ from typing import Any, TextIO
 
 import msgspec
 
-from assay.core.error import AssayError
-from assay.runtime.launch.local import LocalLauncher, RunFailed
+from assay.core.error import AssayError, RunFailed
+from assay.runtime.launch.local import LocalLauncher
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Reading
