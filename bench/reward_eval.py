@@ -81,7 +81,8 @@ def _row(random: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     trace = {"invalid_calls": int(random.integers(0, 6)), "turns": int(random.integers(1, 60))}
     equal = bool(random.integers(0, 2))
     num = {"equal": equal, "parsed": equal or bool(random.integers(0, 2))}
-    return {"num": num, "txt": {"equal": bool(random.integers(0, 2))}, "trace": trace}, {"weight": float(random.random())}
+    signals = {"num": num, "txt": {"equal": bool(random.integers(0, 2))}, "trace": trace}
+    return signals, {"weight": float(random.random())}
 
 
 def _column(name: str, random: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from assay.dsl.domain import Declared, Formula, GateDeclaration
+from assay.dsl.declared import Declared, Formula, GateDeclaration
 from assay.dsl.expr import interval as iv
 from assay.dsl.expr.fault import place
 from assay.dsl.expr.function import Entry

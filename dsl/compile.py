@@ -12,7 +12,8 @@ from assay.core.error import PluginError, SourceError
 from assay.core.leaf import Function
 from assay.core.registry import Offer, Registry
 from assay.dsl.analysis import Analysis, analyse
-from assay.dsl.domain import Declared, read_domain
+from assay.dsl.declared import Declared
+from assay.dsl.domain import read_domain
 from assay.dsl.edition import DOMAIN
 from assay.dsl.expr.function import BUILTIN, Entry, plugin_entry
 from assay.dsl.expr.node import Expr, strip

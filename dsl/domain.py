@@ -1,4 +1,4 @@
-"""From a checked tree to a declared domain: names, calls, rows, templates and formulas, with findings for each.
+"""From a checked tree to a declared domain: names, calls, rows and templates, with findings for each.
 
 What this module accepts is well formed and well typed; whether the reward says what was meant is for `lint`.
 """
@@ -15,86 +15,23 @@ from assay.core.name import suggestion
 from assay.core.quantity import parse_count, parse_duration, parse_size
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
-from assay.dsl.edition import EDITION, RESERVED_TERMS
-from assay.dsl.expr.check import check_expression
-from assay.dsl.expr.fault import place, place_syntax
+from assay.dsl.declared import Declared
+from assay.dsl.edition import EDITION
 from assay.dsl.expr.function import Entry
-from assay.dsl.expr.node import Expr, Ref, Signal, Truth, number, walk
-from assay.dsl.expr.parse import parse_expression
+from assay.dsl.expr.node import Truth
 from assay.dsl.expr.scope import TRACE, Scope
+from assay.dsl.formula import FormulaReader
 from assay.dsl.leaf import Bound, bind_call, call_arguments
-from assay.dsl.program import Allowance, BoxSpec, Control, EpisodeSpec, Example, GroupSpec, Rows, Use
-from assay.dsl.rows import check_row, plain_value, read_row, read_value, split_fields
+from assay.dsl.program import Allowance, BoxSpec, EpisodeSpec, GroupSpec, Rows, Use
+from assay.dsl.rows import check_row, read_row, split_fields
 from assay.dsl.schema import Checked, read_number
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
 from assay.dsl.template import check_template
+from assay.dsl.trial import TrialReader
 
 # Rows of a local source that `check` reads; more is for preflight and first read.
 MAX_CHECKED_ROWS = 10_000
-
-
-class Formula(msgspec.Struct):
-    """One expression of the declaration.
-
-    Attributes:
-        scalar: Where it is written.
-        at: Its path, such as `reward.process.invalid`.
-        node: Parsed and well typed; None where it has a finding or uses something faulty.
-    """
-
-    scalar: Scalar
-    at: str
-    node: Expr | None = None
-
-
-class GateDeclaration(msgspec.Struct):
-    """One gate as written."""
-
-    name: str
-    index: int
-    condition: Formula
-    otherwise: Formula
-
-
-class Declared(msgspec.Struct):
-    """One domain as declared.
-
-    Attributes:
-        is_whole: Nothing is missing or faulty in shape; only then is silence proof of disuse.
-        is_reward_whole: The same of the reward alone; only then do its sections mean something.
-        verify: Bound calls by name; a faulty one is absent.
-        verify_scalars: Where each is written, faulty or not.
-        sections: `outcome`, `process`, `efficiency`, each with its formulas by term.
-        used: Names that something uses: fields, params, verifiers.
-    """
-
-    id: str
-    version: int
-    summary: str
-    scope: Scope
-    is_whole: bool
-    is_reward_whole: bool
-    tree: Mapping
-    fields: dict[str, Kind]
-    params: dict[str, float]
-    data: dict[str, Use | Rows]
-    system: str | None
-    prompt: str
-    answer: Bound | None
-    episode: EpisodeSpec
-    sandbox: BoxSpec | None
-    verify: dict[str, Bound]
-    verify_scalars: dict[str, Scalar]
-    success: Formula | None
-    gates: list[GateDeclaration]
-    sections: dict[str, dict[str, Formula]]
-    when: Formula | None
-    group: GroupSpec
-    allow: list[tuple[Allowance, Span]]
-    examples: list[Example]
-    controls: list[Control]
-    used: set[str]
 
 
 def read_domain(
@@ -136,7 +73,8 @@ class _Reader:
         signals = {name: cast(Verifier, bound.offer.value).signals for name, bound in verify.items()}
         faulty |= {e.key.text for e in self.entries("verify")} - set(verify)
         self.scope = Scope(fields, params, {**signals, "trace": _trace(episode)}, {}, None, frozenset(faulty))
-        success = self.formula("reward.success", "bool")
+        formulas = FormulaReader(self.tree.get("reward"), self.scope, self.functions)
+        success = formulas.formula("success", "bool")
         if success is not None:
             node = success.node if success.node is not None else Truth(value=True)
             names = self.scope.faulty | ({"success"} if success.node is None else set())
@@ -144,16 +82,22 @@ class _Reader:
         else:
             # Default: outcome at its upper end. What it stands for is known once the outcome's range is.
             self.scope = msgspec.structs.replace(self.scope, success=Truth(value=True))
-        gates = self.gates()
-        sections = {name: self.section(name) for name in ("outcome", "process", "efficiency")}
-        when = self.formula("reward.efficiency.when", "bool")
+        formulas.scope = self.scope
+        gates = formulas.gates()
+        sections = {name: formulas.section(name) for name in ("outcome", "process", "efficiency")}
+        when = formulas.formula("efficiency.when", "bool")
+        trials = TrialReader(self.tree, self.scope)
+        examples, controls = trials.examples(), trials.controls()
+        self.control_answers()
+        self.findings += [*formulas.findings, *trials.findings]
+        self.used |= formulas.used
         data = self.data(fields)
         return Declared(
             id=_text_of(self.tree, "domain"),
             version=int(_text_of(self.tree, "version") or 1),
             summary=_text_of(self.tree, "summary"),
             scope=self.scope,
-            is_whole=self.is_whole,
+            is_whole=self.is_whole and formulas.is_whole,
             is_reward_whole=not any(path.split(".")[0] == "reward" for path in self.shape_faults),
             tree=self.tree,
             fields=fields,
@@ -172,8 +116,8 @@ class _Reader:
             when=when,
             group=self.group(),
             allow=self.allow(),
-            examples=self.examples(),
-            controls=self.controls(fields),
+            examples=examples,
+            controls=controls,
             used=self.used,
         )
 
@@ -264,89 +208,6 @@ class _Reader:
         except (AssayError, OSError, UnicodeError, ValueError) as error:
             self.say("DA001", scalar.span, f"{scalar.text.strip()}: {error}", "", at)
 
-    # Formulas
-
-    def formula(self, path: str, expects: Literal["bool", "number"]) -> Formula | None:
-        node = self.find(path)
-        return self.read_formula(node, path, expects) if isinstance(node, Scalar) else None
-
-    def read_formula(self, scalar: Scalar, at: str, expects: Literal["bool", "number"]) -> Formula:
-        formula = Formula(scalar, at)
-        node, syntax = parse_expression(scalar.text)
-        if node is None:
-            self.findings += [place_syntax(fault, scalar, at) for fault in syntax]
-            self.mention(scalar.text)
-            return formula
-        self.use(node)
-        typed, faults = check_expression(node, self.scope, self.functions, expects)
-        self.findings += [place(fault, scalar, at) for fault in faults]
-        formula.node = node if typed is not None else None
-        return formula
-
-    def use(self, node: Expr) -> None:
-        for part in walk(node):
-            if isinstance(part, Ref):
-                self.used.add(part.name)
-            elif isinstance(part, Signal):
-                self.used.add(part.owner)
-
-    def mention(self, text: str) -> None:
-        """Count every known name in an unreadable text as used: one cause, one finding."""
-        known = {e.key.text for section in ("fields", "params", "verify") for e in self.entries(section)}
-        self.used |= {name for name in known if name in text}
-
-    def gates(self) -> list[GateDeclaration]:
-        node = self.find("reward.gate")
-        gates = []
-        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
-            condition = item.get("if") if isinstance(item, Mapping) else None
-            otherwise = item.get("else") if isinstance(item, Mapping) else None
-            if not isinstance(condition, Scalar) or not isinstance(otherwise, Scalar):
-                continue
-            name = _text_of(cast(Mapping, item), "name") or str(index)
-            at = f"reward.gate.{name}"
-            formula = self.read_formula(condition, at, "bool")
-            gates.append(GateDeclaration(name, index, formula, self.payment(otherwise, at)))
-        for gate in gates:
-            if sum(other.name == gate.name for other in gates[: gate.index]) > 0:
-                self.say(
-                    "YM001", gate.condition.scalar.span, f"two gates have the name `{gate.name}`", "", "reward.gate"
-                )
-        return gates
-
-    def payment(self, scalar: Scalar, at: str) -> Formula:
-        """Read `else:`, a number or a param."""
-        text = scalar.text.strip()
-        try:
-            return Formula(scalar, at, number(read_number(text)))
-        except ValueError:
-            pass
-        if text in self.scope.params:
-            self.used.add(text)
-            return Formula(scalar, at, Ref(name=text))
-        if text.isidentifier() and text not in self.scope.faulty:
-            self.say("RX001", scalar.span, f"unknown param `{text}`", suggestion(text, self.scope.params), at)
-        elif not text.isidentifier():
-            self.say("YM003", scalar.span, f"`else` must be a number or the name of a param, got {text!r}", "", at)
-        return Formula(scalar, at)
-
-    def section(self, name: str) -> dict[str, Formula]:
-        terms = {}
-        node = self.find(f"reward.{name}")
-        if name == "outcome" and isinstance(node, Mapping) and not node.entries and self.is_whole:
-            self.say("YM003", node.span, "`reward.outcome` must hold at least one term", "", "reward.outcome")
-            self.is_whole = False
-        for entry in self.entries(f"reward.{name}"):
-            term = entry.key.text
-            if name == "efficiency" and term == "when":
-                continue
-            if term in RESERVED_TERMS:
-                message = f"a term must not be named `{term}`, which is reserved"
-                self.say("YM003", entry.key.span, message, "", f"reward.{name}.{term}")
-            elif isinstance(entry.value, Scalar):
-                terms[term] = self.read_formula(entry.value, f"reward.{name}.{term}", "number")
-        return terms
-
     # The rest
 
     def template(self, key: str) -> str | None:
@@ -422,58 +283,11 @@ class _Reader:
             entries.append((Allowance(code, at, because), item.span))
         return entries
 
-    def examples(self) -> list[Example]:
-        found = []
-        node = self.tree.get("examples")
-        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
-            if not isinstance(item, Mapping):
-                continue
-            given = {}
-            entries = item.get("given")
-            for entry in entries if isinstance(entries, Mapping) else ():
-                given[entry.key.text] = self.given(entry.key, entry.value, f"examples.{index}")
-            bound = self.bound(item, f"examples.{index}")
-            success = _text_of(item, "success")
-            if bound is not None:
-                name = _text_of(item, "name") or f"example {index}"
-                found.append(Example(name, given, *bound, {"true": True, "false": False}.get(success)))
-        return found
-
-    def given(self, key: Scalar, value: Node, at: str) -> Any:
-        owner, _, name = key.text.partition(".")
-        node = Signal(owner=owner, name=name) if name else Ref(name=owner)
-        kind = self.scope.kind(node) if owner not in self.scope.params else None
-        if kind is None:
-            if owner not in self.scope.faulty:
-                self.say("RX001", key.span, f"unknown name `{key.text}`", suggestion(key.text, self.scope.names()), at)
-            return plain_value(value)
-        read, reason = read_value(value, kind)
-        if reason is not None:
-            self.say("RX003", value.span, f"`{key.text}` {reason}", "", at)
-        return read
-
-    def bound(self, item: Mapping, at: str) -> tuple[str, float] | None:
-        node = item.get("reward")
-        if not isinstance(node, Scalar):
-            return None
-        bound = read_bound(node.text)
-        if bound is None:
-            self.say("YM003", node.span, f"must be a number or a comparison such as `> 1.5`, got {node.text!r}", "", at)
-        return bound
-
-    def controls(self, fields: dict[str, Kind]) -> list[Control]:
-        found = []
+    def control_answers(self) -> None:
         for entry in self.entries("controls"):
-            if not isinstance(entry.value, Mapping):
-                continue
-            at = f"controls.{entry.key.text}"
-            answer = entry.value.get("answer")
+            answer = entry.value.get("answer") if isinstance(entry.value, Mapping) else None
             if isinstance(answer, Scalar):
-                self.check_template(answer, at)
-            bound = self.bound(entry.value, at)
-            if isinstance(answer, Scalar) and bound is not None:
-                found.append(Control(entry.key.text, answer.text, *bound))
-        return found
+                self.check_template(answer, f"controls.{entry.key.text}")
 
     # Tools
 
@@ -497,21 +311,6 @@ def open_source(leaf: SourceLeaf, use: Use, params: dict[str, float], base: Path
     supplied = {"base": base, "split": split}
     named |= {p.name: supplied[p.name] for p in leaf.parameters if p.is_supplied}
     return leaf.function(*args, **named)
-
-
-def read_bound(text: str) -> tuple[str, float] | None:
-    """Read a number or a comparison with one: `1.5`, `> 1.5`, `<= 0`."""
-    text = text.strip()
-    for sign in ("<=", ">=", "==", "<", ">"):
-        if text.startswith(sign):
-            text, found = text[len(sign) :].strip(), sign
-            break
-    else:
-        found = "=="
-    try:
-        return found, float(read_number(text))
-    except ValueError:
-        return None
 
 
 def _trace(episode: EpisodeSpec) -> dict[str, SignalSpec]:

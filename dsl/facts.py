@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from assay.dsl.analysis import Analysis
-from assay.dsl.domain import Declared
+from assay.dsl.declared import Declared
 from assay.dsl.expr.interval import Interval, format_number
 from assay.dsl.expr.node import Signal, walk
 from assay.dsl.expr.scope import NOT_DETERMINISTIC, key

@@ -69,7 +69,7 @@ class DomainIndex:
             )
         hint = suggestion(name, [item.id for item in self.all()])
         if self.registry.failures:
-            hint += f"; not loaded: {', '.join(failure.dist for failure in self.registry.failures)}"
+            hint = "; ".join(filter(None, [hint, f"not loaded: {', '.join(f.dist for f in self.registry.failures)}"]))
         raise PluginError(f"unknown domain `{name}`", todo=hint or None, code="CU001")
 
 

@@ -8,7 +8,7 @@ from assay.core.leaf import Verifier
 from assay.core.quantity import parse_size
 from assay.core.registry import Registry
 from assay.dsl.analysis import Analysis
-from assay.dsl.domain import Declared
+from assay.dsl.declared import Declared
 from assay.dsl.expr.interval import TRUE
 from assay.dsl.expr.narrow import Known, narrow
 from assay.dsl.expr.node import Expr, Signal, Text, walk

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from assay.dsl.analysis import Analysis
-from assay.dsl.domain import Declared
+from assay.dsl.declared import Declared
 from assay.dsl.expr.node import Expr, Ref, Signal, walk
 from assay.dsl.lint.reward import whole
 from assay.dsl.source.diagnostic import Finding, finding

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from assay.core.signal import SignalSpec
 from assay.dsl.analysis import TOLERANCE, Analysis, GateFact, TermFact
-from assay.dsl.domain import Formula
+from assay.dsl.declared import Formula
 from assay.dsl.expr.infer import Fact
 from assay.dsl.expr.interval import format_number
 from assay.dsl.expr.scope import Scope

@@ -21,14 +21,14 @@ ANYWHERE = {
 }
 """What each folder may import beside the standard library; runtime may import anything that is not heavy."""
 
-INSIDE_FUNCTIONS = {"core": set[str](), "dsl": {"numpy"}}
+INSIDE_FUNCTIONS = {"core": {"packaging"}, "dsl": {"numpy"}}
 """What each folder may also import where the import does not run on loading the module."""
 
 HEAVY = {
     "docker": (),
     "hydra": (),
     "megatron": ("trainer",),
-    "numpy": ("engine", "policy", "trainer"),
+    "numpy": ("engine", "policy", "stage", "trainer"),
     "omegaconf": (),
     "torch": ("engine", "policy", "trainer"),
     "transformers": (),

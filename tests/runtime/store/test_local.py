@@ -72,7 +72,8 @@ def test_forged_bytes_are_refused(tmp_path: Path) -> None:
 
 def test_two_writers_of_one_name_are_refused(tmp_path: Path) -> None:
     store = LocalStore(tmp_path, "w")
-    code = "import sys, pathlib; from assay.runtime.store.local import LocalStore; LocalStore(pathlib.Path(sys.argv[1]), 'w')"
+    imports = "import sys; from pathlib import Path; from assay.runtime.store.local import LocalStore"
+    code = f"{imports}; LocalStore(Path(sys.argv[1]), 'w')"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert "a segment must have one writer" in done.stderr
     store.close()
