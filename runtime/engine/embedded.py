@@ -68,12 +68,12 @@ class EmbeddedEngine:
         dtype: `float32`; `bfloat16` or `float16` on a GPU.
         is_deterministic: Tokens and log-probs do not depend on what else runs, bit for bit. Several times slower.
         max_retained: Finished rows kept for prompts that begin like them, such as the next turn of an episode.
-        min_shared_tokens: Shorter common prefixes are computed again, which is quicker.
+        min_shared_tokens: Shorter common prefixes are computed again, which is quicker; 0 shares whole prompts only.
         max_prefill_tokens: Most prompt tokens that join in one poll; one longer prompt joins alone.
 
     Raises:
         ConfigError: the folder is not a policy this project can run.
-        EngineError: a half-precision dtype on a CPU, or more rows than fit into memory.
+        EngineError: a half-precision dtype on a CPU, no row, or more rows than fit into memory.
     """
 
     def __init__(
@@ -90,6 +90,10 @@ class EmbeddedEngine:
         min_shared_tokens: int = 16,
         max_prefill_tokens: int = 8192,
     ) -> None:
+        if max_active < 1:
+            raise EngineError("max_active must be at least 1", got=max_active, todo="Set engine.max_active")
+        if dtype not in ("float32", "bfloat16", "float16"):
+            raise EngineError("dtype must be float32, bfloat16 or float16", got=dtype, todo="Set engine.dtype")
         if torch.device(device).type == "cpu" and dtype != "float32":
             raise EngineError("a policy on a CPU must be float32", got=dtype, todo="Set engine.dtype=float32")
         self._model = Model.load(Path(policy), device, getattr(torch, dtype), max_context)
@@ -132,7 +136,11 @@ class EmbeddedEngine:
         self._waiting.append((request, prompt_P))
 
     def poll(self, timeout_s: float = 0.0) -> list[Completion]:
-        """Compute one token for every request; return those that finished. `timeout_s` is for servers."""
+        """Compute one token for every request; return those that finished. `timeout_s` is for servers.
+
+        Raises:
+            EngineError: the policy's scores are not finite; what is in flight is lost, close the engine.
+        """
         done = self._take_aborted()
         if self._is_paused or not (self._waiting or self._table.num_active):
             return done
@@ -169,6 +177,7 @@ class EmbeddedEngine:
                 self._reader = WeightReader(Path(folder))
             with torch.inference_mode():
                 self._reader.read(version, lambda state: self._model.put(_tensors(state), spare, at=folder))
+                _check_finite(spare, version, folder)
         except AssayError as error:
             raise EngineError(error.must, got=error.got, at=error.at, todo="The old weights stay") from error
         self._spare, self._model.weights = self._model.weights, spare
@@ -375,6 +384,13 @@ class EmbeddedEngine:
 def rows_to_index(rows: Sequence[int]) -> NDArray[np.int64]:
     """Return rows as an index array."""
     return np.asarray(rows, np.int64)
+
+
+def _check_finite(weights: Weights, version: WeightVersion, folder: Path) -> None:
+    # A sum is one pass, and what is not finite stays in it.
+    for name, tensor in weights.targets.items():
+        if not torch.isfinite(tensor.sum(dtype=torch.float32)):
+            raise EngineError(f"weights {version} must be finite", got=f"NaN or infinity in {name}", at=folder)
 
 
 def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:

@@ -193,6 +193,13 @@ def test_cache_that_does_not_fit_says_what_to_lower(policy: Path) -> None:
 def test_half_precision_on_a_cpu_is_refused(policy: Path) -> None:
     with pytest.raises(EngineError, match="must be float32"):
         EmbeddedEngine(policy, dtype="bfloat16")
+    with pytest.raises(EngineError, match="dtype must be"):
+        EmbeddedEngine(policy, dtype="int4")
+
+
+def test_engine_without_rows_is_refused(policy: Path) -> None:
+    with pytest.raises(EngineError, match="max_active must be at least 1"):
+        EmbeddedEngine(policy, max_active=0)
 
 
 def test_every_token_carries_the_first_version(policy: Path, run: Run, ask_for: Ask) -> None:

@@ -137,3 +137,23 @@ def test_update_while_paused_is_taken(
     engine.update_weights(publisher.folder, ONE)
     engine.resume()
     assert run(engine)[0].versions.to_list() == [0, ONE.pack(), ONE.pack()]
+
+
+def test_weights_that_are_not_finite_are_refused(
+    policy: Path, engine: EmbeddedEngine, publisher: WeightPublisher, new_state: NewState
+) -> None:
+    expected = engine.logprobs([SEQUENCE])
+    state = new_state(policy, 11)
+    state["model.norm.weight"][3] = torch.nan
+    publisher.publish(state.items(), ONE)
+    with pytest.raises(EngineError, match=r"must be finite, got NaN or infinity in model\.norm\.weight"):
+        engine.update_weights(publisher.folder, ONE)
+    assert engine.version == WeightVersion(0, 0)
+    assert engine.logprobs([SEQUENCE]) == expected
+
+
+def test_scores_that_are_not_finite_are_never_sampled(engine: EmbeddedEngine, ask_for: Ask) -> None:
+    engine._model.weights.norm[0] = torch.nan
+    engine.submit(ask_for(0, PROMPT, 3))
+    with pytest.raises(EngineError, match="scores must be finite"):
+        engine.poll()
