@@ -176,6 +176,14 @@ def test_anchors_and_merge_keys_work_as_in_yaml() -> None:
     assert expected == yaml.safe_load(str(texts(tree)).replace("'", ""))
 
 
+def test_an_explicit_key_wins_wherever_it_stands() -> None:
+    tree = read("a: &a {x: 1, y: 2}\nb: {y: 9, <<: *a}\n").tree
+    assert tree is not None
+    below = tree.get("b")
+    assert isinstance(below, Mapping)
+    assert [("y", "9"), ("x", "1")] == [(entry.key.text, texts(entry.value)) for entry in below]
+
+
 def test_a_quoted_merge_key_is_a_name() -> None:
     assert {"a": {"<<": "1"}} == texts(read("a: {'<<': 1}\n").tree)
 
