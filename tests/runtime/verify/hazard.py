@@ -7,6 +7,7 @@ import asyncio
 import ctypes
 import math
 import os
+import sys
 import time
 from typing import Annotated
 
@@ -59,6 +60,15 @@ def report(answer: str) -> Texted:
     scope: dict[str, object] = {}
     exec(answer, scope)
     return Texted(text=str(scope["result"]))
+
+
+@assay.verifier("hazard.lazy", version=1)
+def lazy(answer: str) -> Texted:
+    """Say whether what it imports late was there before."""
+    was_there = "colorsys" in sys.modules
+    import colorsys
+
+    return Texted(text=f"{colorsys.__name__} {was_there}")
 
 
 @assay.verifier("hazard.broken", version=7)

@@ -287,3 +287,8 @@ def test_leaf_started_later_joins_the_others(make_bench: MakeBench) -> None:
     bench.host.start([VerifierRef("assay-hazard:1.0.0:assay_hazard:run")])
     assert bench.call("run", "result = 42").measurement.signals["right"]
     assert 1 == len(bench.host.pids)
+
+
+@pytest.mark.parametrize("mode", ["worker", "fork"])
+def test_late_import_is_made_before_the_first_call(make_bench: MakeBench, mode: str) -> None:
+    assert "colorsys True" == make_bench("lazy", mode=mode).call("lazy", "x").measurement.signals["text"]
