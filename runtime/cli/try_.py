@@ -137,11 +137,11 @@ def try_plan(entry: EntryPlan, policy: str, registry: Registry, tasks: int = 1) 
         "engine": {},
         "eval": {"tasks": tasks, "every": 0, "temperature": 0.0},
         "launcher": {"heartbeat_s": 1.0, "watchdog_s": 120.0, "drain_s": 5.0},
-        "scheduler": {"max_inflight": 8, "max_staleness": 0},
+        "scheduler": {"max_inflight": 8, "max_staleness": 0, "options": {}},
         "store": {"options": {}},
         "trainer": {"checkpoint_every": 1},
     }
-    factories = {"store": registry.find("store", "local").ref}
+    factories = {"store": registry.find("store", "local").ref, "scheduler": registry.find("scheduler", "fifo").ref}
     return RunPlan("try", 0, (entry,), (), policy, settings, factories)
 
 

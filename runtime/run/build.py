@@ -14,15 +14,16 @@ from assay.core.wire import Split
 from assay.dsl.compile import Compiled
 from assay.dsl.curriculum import Curriculum
 from assay.dsl.expr.node import Expr
+from assay.dsl.leaf import call_arguments
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.setting import Settings
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
-from assay.runtime.run.plan import Counts, EntryPlan, RunPlan, SplitPlan
+from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, RunPlan, SplitPlan
 from assay.runtime.stage.source import describe, open_source
 from assay.runtime.verify.grade import mode_of
 
-FACTORIES = ("engine", "trainer", "algorithm", "store")
+FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store")
 _SPLITS: tuple[Split, ...] = ("train", "eval", "demos")
 
 
@@ -52,7 +53,7 @@ def build_plan(
         name=settings.run.name or curriculum.name,
         seed=settings.run.seed,
         entries=tuple(
-            build_entry(name, entry.share, domains[name], registry, entry.unlock)
+            build_entry(name, entry.share, domains[name], registry, entry.unlock, entry.sampler or curriculum.sampler)
             for name, entry in curriculum.mix.items()
         ),
         stages=stage_plans(curriculum.stages, groups["trainer"]),
@@ -72,7 +73,12 @@ def build_plan(
 
 
 def build_entry(
-    name: str, share: float, compiled: Compiled, registry: Registry, unlock: Expr | None = None
+    name: str,
+    share: float,
+    compiled: Compiled,
+    registry: Registry,
+    unlock: Expr | None = None,
+    sampler: Use | None = None,
 ) -> EntryPlan:
     """Return one entry of the mix with everything its domain names resolved.
 
@@ -82,6 +88,7 @@ def build_entry(
         compiled: Its domain.
         registry: What is installed.
         unlock: Rule before which it is not played.
+        sampler: Call of a registered sampler; None walks through all tasks.
 
     Raises:
         SourceError: the domain has findings.
@@ -109,11 +116,12 @@ def build_entry(
         verify_s=compiled.facts.cost_s if compiled.facts is not None else 0.01,
         max_verify_s=30.0 + sum(verifier.timeout_s * (1 + verifier.on_error.retries) for verifier in uses),
         unlock=unlock,
+        sampler=None if sampler is None else _sampler(sampler, registry),
     )
 
 
 def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) -> dict[str, str]:
-    """Return what makes engine, trainer, algorithm and store, as workers find it.
+    """Return what makes engine, trainer, algorithm, scheduler and store, as workers find it.
 
     Raises:
         PluginError: nobody offers one of the names.
@@ -123,12 +131,16 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
 
 def _check_curriculum(curriculum: Curriculum) -> None:
     """Refuse what would otherwise be ignored."""
-    uses = {"sampler": curriculum.sampler, **{f"mix.{name}.sampler": e.sampler for name, e in curriculum.mix.items()}}
-    for at, use in uses.items():
-        if use is not None:
-            raise ConfigError("a run must walk through all tasks here", got=use.leaf, at=at, todo="Leave `sampler` out")
+    if curriculum.advantage != "per_group":
+        raise ConfigError("advantages must be normalised per group here", got=curriculum.advantage, at="advantage")
     if curriculum.levels:
         raise ConfigError("a run must have no difficulty levels here", got=", ".join(curriculum.levels), at="levels")
+
+
+def _sampler(use: Use, registry: Registry) -> FactoryPlan:
+    plan = FactoryPlan(registry.find("sampler", use.leaf).ref, call_arguments(use, {})[1])
+    plan.make()  # what it refuses is refused here, not in the coordinator
+    return plan
 
 
 def _check_supported(name: str, program: Program) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.core.error import ConfigError
+from assay.core.registry import resolve
+from assay.core.scheduler import Scheduler
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Weights
 from assay.dsl.curriculum import Stage
@@ -43,6 +45,8 @@ def run_spec(plan: RunPlan) -> RunSpec:
         drain_s=launcher["drain_s"],
         balance=plan.balance,
         admit=_admit(plan.admit),
+        rollout_scheduler=_scheduler(plan),
+        verify_scheduler=_scheduler(plan),
         should_shuffle_rewards=plan.settings["algorithm"]["shuffle_rewards"],
     )
 
@@ -150,6 +154,7 @@ def _entry(entry: EntryPlan) -> EntrySpec:
         verify_s=entry.verify_s,
         max_rollout_s=_MAX_ROLLOUT_S,
         max_verify_s=entry.max_verify_s,
+        sampler=None if entry.sampler is None else entry.sampler.make(),
         unlock=None if entry.unlock is None else Rule(entry.unlock),
     )
 
@@ -157,6 +162,12 @@ def _entry(entry: EntryPlan) -> EntrySpec:
 def _held_out(entry: EntryPlan, wanted: int) -> int:
     split = entry.splits.get("eval")
     return 0 if split is None else min(wanted, split.size)
+
+
+def _scheduler(plan: RunPlan) -> Scheduler:
+    """Return a scheduler of its own for one queue, since it may remember what it did."""
+    scheduler: Scheduler = resolve(plan.factories["scheduler"])(**plan.settings["scheduler"]["options"])
+    return scheduler
 
 
 def _admit(rule: Expr | None) -> Admit:

@@ -11,6 +11,7 @@ import msgspec
 
 from assay.core.digest import digest
 from assay.core.error import ConfigError
+from assay.core.registry import resolve
 from assay.core.wire import Split, StageKind
 from assay.dsl.expr.node import Expr
 from assay.dsl.program import Program
@@ -35,6 +36,21 @@ class SplitPlan(msgspec.Struct, frozen=True):
     base: str = ""
 
 
+class FactoryPlan(msgspec.Struct, frozen=True):
+    """A factory as a process finds it, and what it is called with."""
+
+    ref: str
+    arguments: dict[str, Any] = {}
+
+    def make(self) -> Any:
+        """Return what the factory makes.
+
+        Raises:
+            PluginError: the factory cannot be loaded here.
+        """
+        return resolve(self.ref)(**self.arguments)
+
+
 class EntryPlan(msgspec.Struct, frozen=True):
     """One entry of the mix.
 
@@ -49,6 +65,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
         verify_s: Expected seconds of one verification.
         max_verify_s: Sum of its verifiers' time limits.
         unlock: Not played before this holds; None from the start.
+        sampler: Picks training tasks; None walks through all in seeded order.
     """
 
     name: str
@@ -61,6 +78,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
     verify_s: float = 0.01
     max_verify_s: float = 60.0
     unlock: Expr | None = None
+    sampler: FactoryPlan | None = None
 
 
 class StagePlan(msgspec.Struct, frozen=True):
@@ -101,7 +119,7 @@ class RunPlan(msgspec.Struct, frozen=True):
         stages: In order; empty where weights are only evaluated.
         policy: Folder of weights and tokenizer at the start.
         settings: Composed configuration by group, as `conf/` names the keys.
-        factories: `dist:version:module:attribute` of engine, trainer, algorithm and store.
+        factories: `dist:version:module:attribute` of engine, trainer, algorithm, scheduler, store.
         counts: Processes.
         balance: What a share is a share of.
         admit: Groups for which it is false are refilled; None admits all.
@@ -122,7 +140,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """Content digest of what is computed."""
         groups = ("engine", "trainer", "algorithm", "eval", "scheduler")
-        entries = [(entry.name, entry.share, entry.program.digest, entry.splits) for entry in self.entries]
+        entries = [(e.name, e.share, e.program.digest, e.splits, e.unlock, e.sampler) for e in self.entries]
         settings = {name: self.settings.get(name, {}) for name in groups}
         return digest([self.seed, entries, self.stages, settings, self.balance, self.admit])
 

@@ -2,6 +2,7 @@
 
 import argparse
 import ctypes
+import inspect
 import os
 import random
 import signal
@@ -92,7 +93,7 @@ def run_rollout(plan: RunPlan, folder: RunFolder, name: str) -> None:
     set_threads(plan)
     settings, make_engine = plan.settings["engine"], factory(plan, "engine")
     policy = wait_for_policy(plan)
-    engine = make_engine(policy, **settings["options"])
+    engine = make_engine(policy, **context_limit(make_engine, plan), **settings["options"])
     chat = read_chat(policy, plan.settings["policy"]["chat_format"])
     parsers = None
     if refs := parser_refs(plan):
@@ -197,6 +198,12 @@ def open_store(plan: RunPlan, folder: RunFolder, writer: str | None) -> Any:
 def factory(plan: RunPlan, kind: str) -> Any:
     """Return what makes the engine, trainer, algorithm or store of a run."""
     return resolve(plan.factories[kind])
+
+
+def context_limit(make_engine: Callable[..., Any], plan: RunPlan) -> dict[str, int]:
+    """Return the longest sequence as an engine takes it; a server was told its own."""
+    takes = "max_context" in inspect.signature(make_engine).parameters
+    return {"max_context": plan.settings["policy"]["max_positions"]} if takes else {}
 
 
 def set_threads(plan: RunPlan) -> None:

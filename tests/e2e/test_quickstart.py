@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -90,7 +91,7 @@ def greedy(prompts: list[str], checkpoint: Path) -> list[str]:
 
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
-    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
     mark = json.loads((checkpoint / "assay.json").read_text())["separator"]
     said = []
     for prompt in prompts:

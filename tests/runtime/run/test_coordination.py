@@ -23,9 +23,10 @@ def plan_of(*overrides: str) -> RunPlan:
     parsed, findings = read_overrides(overrides)
     job = prepare(parsed, installed())
     assert [] == findings
-    assert job.mix is not None and job.mix.compiled.curriculum is not None and job.composition.settings is not None
-    compiled = job.mix.compiled
-    return build_plan(compiled.curriculum, compiled.domains, job.composition.settings, installed(), Path("policy"))
+    assert job.mix is not None and job.composition.settings is not None
+    curriculum, domains = job.mix.compiled.curriculum, job.mix.compiled.domains
+    assert curriculum is not None
+    return build_plan(curriculum, domains, job.composition.settings, installed(), Path("policy"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_every_entry_is_resolved_for_workers(quickstart: RunPlan) -> None:
         assert all(plan.ref.startswith("assay-domain-reasoning-gym:") for plan in entry.splits.values())
         assert {"reasoning_gym.exact"} == set(entry.leaves)
         assert len({plan.digest for plan in entry.splits.values()}) == 3
-    assert {"engine", "trainer", "algorithm", "store"} == set(quickstart.factories)
+    assert {"engine", "trainer", "algorithm", "scheduler", "store"} == set(quickstart.factories)
 
 
 def test_threads_do_not_exceed_the_cores() -> None:
@@ -134,3 +135,8 @@ def test_what_this_runtime_cannot_keep_is_refused(override: str, message: str, q
     )
     with pytest.raises(ConfigError, match=message):
         build._check_supported("spell", changed)
+
+
+def test_normalisation_that_nothing_would_follow_is_refused() -> None:
+    with pytest.raises(ConfigError, match="must be normalised per group here"):
+        plan_of("curriculum.advantage=per_domain")
