@@ -16,6 +16,7 @@ from assay.core.verdict import Payout
 from assay.dsl.expr.emit import Emitter
 from assay.dsl.expr.function import BUILTIN, Entry, plugin_entry
 from assay.dsl.expr.node import Expr, Ref, Signal, walk
+from assay.dsl.expr.scalar import execute, loads, scalar_function
 from assay.dsl.expr.scope import TRACE, Scope
 from assay.dsl.program import Program, Reward
 
@@ -55,7 +56,7 @@ class Grader:
         self.reward: Callable[[Signals, Mapping[str, Any]], float] = self._compile("reward")
         self._payout: Callable[[Signals, Mapping[str, Any]], tuple[Any, ...]] = self._compile("payout")
         self._gate_owners = [_owners(gate.condition, self.scope) for gate in program.reward.gates]
-        self._gates = [self._compile_one(gate.condition) for gate in program.reward.gates]
+        self._gates = [scalar_function(gate.condition, self.scope, functions) for gate in program.reward.gates]
         self._term_owners = _reward_owners(program.reward, self.scope)
 
     def needs(self, signals: Signals, fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class Grader:
 
         emitter = Emitter(self.scope, self.functions, "column")
         source = _column_source(self.program.reward, emitter)
-        run = _execute(source, "columns", emitter)
+        run = execute(source, "columns", emitter)
         names = list(emitter.names)
         arrays = [_column(columns[name], self._kind(name)) for name in names]
         result = numpy.empty(size, dtype=numpy.float64)
@@ -131,13 +132,7 @@ class Grader:
     def _compile(self, what: str) -> Callable[..., Any]:
         emitter = Emitter(self.scope, self.functions, "scalar")
         writer = _reward_source if what == "reward" else _payout_source
-        return _execute(writer(self.program.reward, emitter), what, emitter)
-
-    def _compile_one(self, node: Expr) -> Callable[[Signals, Mapping[str, Any]], Any]:
-        emitter = Emitter(self.scope, self.functions, "scalar")
-        value = emitter.emit(node)
-        lines = ["def one(s, f):", *_loads(emitter, 0), f"    return {value}"]
-        return _execute("\n".join(lines), "one", emitter)
+        return execute(writer(self.program.reward, emitter), what, emitter)
 
 
 def _reward_source(reward: Reward, emitter: Emitter) -> str:
@@ -147,7 +142,7 @@ def _reward_source(reward: Reward, emitter: Emitter) -> str:
     total = " + ".join(emitter.number(term.value) for term in (*reward.outcome, *reward.process))
     guarded = [emitter.number(term.value) for term in reward.efficiency]
     when = emitter.emit(reward.when) if reward.when is not None else "True"
-    lines += _loads(emitter, loaded)
+    lines += loads(emitter, loaded)
     if guarded:
         lines += [
             f"    r = {total}",
@@ -168,7 +163,7 @@ def _payout_source(reward: Reward, emitter: Emitter) -> str:
     when = emitter.emit(reward.when) if reward.when is not None else "True"
     guarded = [f"({emitter.number(term.value)} if w else 0.0)" for term in reward.efficiency]
     success = emitter.emit(reward.success)
-    lines += _loads(emitter, loaded)
+    lines += loads(emitter, loaded)
     if guarded:
         lines.append(f"    w = {when}")
     lines.append(f"    return None, ({', '.join([*plain, *guarded])},), {success}")
@@ -180,7 +175,7 @@ def _gate_lines(reward: Reward, emitter: Emitter, leave: str) -> list[str]:
     for index, gate in enumerate(reward.gates):
         loaded = len(emitter.names)
         condition, otherwise = emitter.emit(gate.condition), emitter.number(gate.otherwise)
-        lines += _loads(emitter, loaded)
+        lines += loads(emitter, loaded)
         lines += [f"    if not {condition}:", f"        {leave.format(otherwise, index)}"]
     return lines
 
@@ -198,24 +193,6 @@ def _column_source(reward: Reward, emitter: Emitter) -> str:
         lines.append(f"    r = where({emitter.emit(gate.condition)}, r, {emitter.number(gate.otherwise)})")
     arguments = ", ".join(emitter.names.values())
     return "\n".join([f"def columns({arguments}):", *lines, "    return r"])
-
-
-def _loads(emitter: Emitter, since: int) -> list[str]:
-    """Return lines that read the names met since, each verifier's signals looked up once."""
-    lines = []
-    for name, local in list(emitter.names.items())[since:]:
-        owner, _, signal = name.partition(".")
-        place = f"s[{owner!r}][{signal!r}]" if signal else f"f[{owner!r}]"
-        lines.append(f"    {local} = {place}")
-    return lines
-
-
-def _execute(source: str, name: str, emitter: Emitter) -> Callable[..., Any]:
-    # The source holds only operators, float literals, quoted names and functions from the emitter's table.
-    namespace = dict(emitter.globals)
-    exec(compile(source, f"<{name}>", "exec"), namespace)
-    function: Callable[..., Any] = namespace[name]
-    return function
 
 
 def _owners(node: Expr, scope: Scope) -> tuple[str, ...]:

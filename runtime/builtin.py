@@ -15,6 +15,7 @@ from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
 from assay.runtime.policy import CHAT_FORMATS
+from assay.runtime.sampler import SAMPLERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
 from assay.runtime.trainer import MEGATRON
 from assay.runtime.verifier.json import json_equal
@@ -44,6 +45,12 @@ def assay_verifiers() -> Sequence[Verifier]:
 def assay_engines() -> Sequence[Factory]:
     """Offer the engine that needs no server."""
     return ENGINES
+
+
+@hookimpl
+def assay_samplers() -> Sequence[Factory]:
+    """Offer the built-in samplers."""
+    return SAMPLERS
 
 
 @hookimpl

@@ -62,8 +62,8 @@ def test_stage_without_a_rule_has_no_last_step() -> None:
     [
         ("spread(reward) > 0", [1.0, 1.0], False),
         ("spread(reward) > 0", [0.0, 1.0], True),
-        ("mean(reward) < 0.9 and max(reward) > 0", [0.0, 1.0], True),
-        ("min(reward) >= 0.5", [0.0, 1.0], False),
+        ("mean(reward) < 0.9 and spread(reward) > 0.2", [0.0, 1.0], True),
+        ("mean(reward) >= 0.95", [0.0, 1.0], False),
     ],
 )
 def test_group_is_admitted_by_its_rewards(text: str, rewards: list[float], expected: bool) -> None:
