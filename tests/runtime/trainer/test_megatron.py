@@ -186,12 +186,14 @@ def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit(
     for batch in batches[:3]:
         trainer.update(batch, POLICY)
     digest = trainer.save(tmp_path / "3", {"lineage": 2})
+    draw = torch.rand(3)
     expected = [trainer.update(batch, POLICY) for batch in batches[3:]]
     weights = state_of(trainer)
 
     resumed = make_trainer(policy, seed=9)
     assert {"lineage": 2} == resumed.load(tmp_path / "3", digest)
     assert 3 == resumed.step
+    assert torch.equal(draw, torch.rand(3))
     assert expected == [resumed.update(batch, POLICY) for batch in batches[3:]]
     assert 0.0 == distance(weights, state_of(resumed))
 
@@ -252,16 +254,21 @@ def test_bad_batch_is_refused_and_changes_nothing(policy: Path, make_trainer: Ma
         msgspec.structs.replace(sequence, loss_mask=Array("uint8", sequence.tokens.shape, bytes(len(sequence.tokens))))
         for sequence in good
     ]
-    poisoned = [
-        msgspec.structs.replace(sequence, advantages=Array.of([math.nan] * len(sequence.tokens), "float32"))
-        for sequence in good
-    ]
+    poisoned, huge = (
+        [
+            msgspec.structs.replace(sequence, advantages=Array.of([value] * len(sequence.tokens), "float32"))
+            for sequence in good
+        ]
+        for value in (math.nan, 1e30)
+    )
     out_of_range = [msgspec.structs.replace(good[0], tokens=Array.of([999] * len(good[0].tokens), "int32"))]
     before = state_of(trainer)
     for sequences, settings, message in (
         ([], SFT, "trained token"),
         (untrained, SFT, "trained token"),
-        (poisoned, POLICY, "finite"),
+        (poisoned, POLICY, "loss must be finite"),
+        # A loss that float32 still holds, and a gradient whose square it does not.
+        (huge, POLICY, "gradient must be finite"),
         (out_of_range, SFT, "token ids"),
     ):
         with pytest.raises(TrainerError, match=message):
