@@ -5,6 +5,7 @@ acknowledged only after the transaction that holds it, and work is leased only a
 """
 
 import contextlib
+import gc
 import os
 import signal
 import threading
@@ -177,6 +178,9 @@ def run_coordinator(
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: loop.stop(signal.Signals(number).name))
+        # Episodes come and go by the thousand: looking for cycles among them so often costs a tenth of the time.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
     if on_ready is not None:
         on_ready()
     return loop.run()

@@ -84,6 +84,11 @@ def work(client: Client, run_folder: Path, work_s: float) -> None:
                 continue
             if isinstance(order, (LeaseTasks, LeaseEpisode, LeaseVerify)):
                 time.sleep(work_s)
+                slow = run_folder / f"slow-{client.role}"
+                if slow.exists():
+                    # One item that takes longer than the coordinator is stopped for.
+                    slow.rename(run_folder / f"slow-{client.role}-begun")
+                    time.sleep(float(os.environ["SLOW_S"]))
                 with (run_folder / "worked.log").open("a") as log:
                     log.write(f"{type(order).__name__} {getattr(order, 'episode', -1)}\n")
                 client.send(answer(order, version))

@@ -125,11 +125,14 @@ def test_killed_process_loses_nothing_and_doubles_nothing(processes: Processes, 
 
 def test_coordinator_stopped_for_ten_leases_runs_nothing_again(processes: Processes) -> None:
     processes.work_s = 0.05
-    processes.start("coordinator", *ROLES)
+    processes.start("coordinator", *ROLES, SLOW_S="5")
     processes.until(lambda: processes.count("SELECT COUNT(*) FROM commits") >= 4)
+    for role in ("rollout", "verify"):
+        (processes.run_folder / f"slow-{role}").touch()
+        processes.until((processes.run_folder / f"slow-{role}-begun").exists)
     coordinator = processes.by_role["coordinator"]
     coordinator.send_signal(signal.SIGSTOP)
-    # Ten leases of three heartbeats of 0.1 s; the workers finish what they hold and then have nothing to do.
+    # Ten leases of three heartbeats of 0.1 s, in which each worker is busy with one item.
     time.sleep(3.0)
     coordinator.send_signal(signal.SIGCONT)
     assert (0, "0 finished") == processes.wait("coordinator"), processes.errors()
