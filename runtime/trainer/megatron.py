@@ -43,21 +43,17 @@ from assay.runtime.trainer.mapping import map_parameters
 from assay.runtime.trainer.mcore import (
     DistributedDataParallel,
     DistributedDataParallelConfig,
-    OptimizerConfig,
-    clip_grad_by_total_norm_fp32,
     finalize_model_grads,
     get_forward_backward_func,
-    get_megatron_optimizer,
     model_parallel_cuda_manual_seed,
     parallel_state,
 )
+from assay.runtime.trainer.optimizer import MOMENTS, Optimizer
 from assay.runtime.trainer.rank import RankGroup, join
 from assay.runtime.trainer.shard import ShardMap
 from assay.runtime.trainer.spec import Precision, build_model, read_policy_config
 
 T = TypeVar("T")
-
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class MegatronTrainer:
@@ -124,25 +120,7 @@ class MegatronTrainer:
         self._model = DistributedDataParallel(
             model.config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), model
         )
-        self._optimizer = get_megatron_optimizer(
-            OptimizerConfig(
-                optimizer="adam",
-                lr=0.0,
-                weight_decay=0.0,
-                adam_beta1=beta1,
-                adam_beta2=beta2,
-                adam_eps=epsilon,
-                clip_grad=0.0,
-                bf16=precision == "bf16",
-                params_dtype=model.config.params_dtype,
-            ),
-            [self._model],
-            use_gloo_process_groups=False,
-        )
-        if device.is_cpu():
-            # One call for all weights; PyTorch's default here is a Python loop over them.
-            for parameters in self._optimizer.param_groups:
-                parameters["fused"], parameters["foreach"] = True, False
+        self._optimizer = Optimizer(self._model, self._parameters, beta1=beta1, beta2=beta2, epsilon=epsilon)
         self._schedule = get_forward_backward_func()
         # Positions whose logits the next forward pass is to compute; None for all.
         self._selected: Tensor | None = None
@@ -168,8 +146,7 @@ class MegatronTrainer:
             check_sequences(sequences, self._policy.vocab_size)
         except TrainerError as found:
             error, sequences = found, ()
-        is_policy = settings.loss == "policy"
-        kept = [s for s in sequences if not is_policy or _has_gradient(s, options)]
+        kept = [sequence for sequence in sequences if _has_gradient(sequence, settings, options)]
         packs = pack([len(sequence.tokens) for sequence in kept], settings.micro_tokens)
         num_trained = sum(sequence.loss_mask.data.count(1) for sequence in sequences)
         num_kept = sum(sequence.loss_mask.data.count(1) for sequence in kept)
@@ -200,7 +177,11 @@ class MegatronTrainer:
             micro_batch_size=max(batch.tokens_BT.shape[0] for batch in batches),
         )
         reduced = self._reduce(outputs, num_kept)
-        grad_norm = self._step(reduced["loss"], settings)
+        at = f"step {self.step + 1}"
+        if not math.isfinite(reduced["loss"]):
+            raise TrainerError("a loss must be finite", got=reduced["loss"], at=at)
+        grad_norm = self._optimizer.step(settings, at)
+        self.step += 1
         metrics = {name: reduced[name] for name in _meant(settings, options, reduced)}
         return UpdateResult(reduced["loss"], grad_norm, num_kept, {**metrics, "skipped": skipped})
 
@@ -237,14 +218,14 @@ class MegatronTrainer:
 
     def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the weights under their Hugging Face names, float32, on rank 0; other ranks take part."""
-        for name, tensor in self._map.gather(self._weight_tensors()):
+        for name, tensor in self._map.gather(self._optimizer.weights()):
             host = tensor.detach().float().cpu().contiguous()
             if self.group.rank == 0:
                 yield name, Array("float32", tuple(host.shape), host.numpy().tobytes())
 
     def reset_optimizer(self) -> None:
         """Forget moments and step count, as a stage may ask."""
-        self._optimizer.optimizer.state.clear()
+        self._optimizer.reset()
 
     def save(self, folder: Path, extra: dict[str, Any]) -> str:
         """Write a checkpoint; returns its digest on every rank.
@@ -253,17 +234,16 @@ class MegatronTrainer:
             folder: Final place.
             extra: JSON values that `load` gives back.
         """
-        weights = {n: t.detach().float().cpu().contiguous() for n, t in self._map.gather(self._weight_tensors())}
+        weights = {n: t.detach().float().cpu().contiguous() for n, t in self._map.gather(self._optimizer.weights())}
         optimizer = {"rng": torch.get_rng_state()}
         if not device.is_cpu():
             optimizer["rng_cuda"] = torch.cuda.get_rng_state()
-        states = self._optimizer.optimizer.state
-        if states:
-            for moment in _MOMENTS:
-                tensors = {name: states[self._main(p)][moment] for name, p in self._parameters.items()}
-                for name, tensor in self._map.gather(tensors):
-                    optimizer[f"{moment}.{name}"] = tensor.detach().float().cpu().contiguous()
-            optimizer["adam_step"] = next(iter(states.values()))["step"].detach().float().cpu().reshape(())
+        for moment, tensors in self._optimizer.moments():
+            for name, tensor in self._map.gather(tensors):
+                optimizer[f"{moment}.{name}"] = tensor.detach().float().cpu().contiguous()
+        num_steps = self._optimizer.num_steps()
+        if num_steps is not None:
+            optimizer["adam_step"] = num_steps
         found = ""
         if self.group.rank == 0:
             state = {"step": self.step, "extra": extra}
@@ -278,17 +258,14 @@ class MegatronTrainer:
         """
         checkpoint = self._agree(partial(read_checkpoint, folder, digest))
         self._set_weights(checkpoint.weights)
-        self._optimizer.reload_model_params()
-        self.reset_optimizer()
+        self._optimizer.reload()
         tensors = checkpoint.optimizer
         if "adam_step" in tensors:
-            states = self._optimizer.optimizer.state
-            for parameter in self._parameters.values():
-                states[self._main(parameter)]["step"] = tensors["adam_step"].clone().to(self._step_device())
-            for moment in _MOMENTS:
-                whole = {n.removeprefix(f"{moment}."): t for n, t in tensors.items() if n.startswith(f"{moment}.")}
-                for name, shard in self._map.shards(whole):
-                    states[self._main(self._parameters[name])][moment] = shard.float().to(self._device).contiguous()
+            moments = {
+                moment: dict(self._map.shards({n.removeprefix(f"{moment}."): t for n, t in tensors.items()}))
+                for moment in MOMENTS
+            }
+            self._optimizer.restore(tensors["adam_step"], moments)
         torch.set_rng_state(tensors["rng"])
         if not device.is_cpu() and "rng_cuda" in tensors:
             torch.cuda.set_rng_state(tensors["rng_cuda"])
@@ -371,36 +348,6 @@ class MegatronTrainer:
             means["logprob_gap"] /= means["current"]
         return {**means, **dict(zip(MAXIMA, maxima.tolist(), strict=True))}
 
-    def _step(self, loss: float, settings: UpdateSettings) -> float:
-        """Clip and step, unless something is not finite; returns the gradient's norm before the clip."""
-        if not math.isfinite(loss):
-            raise TrainerError("a loss must be finite", got=loss, at=f"step {self.step + 1}")
-        self._optimizer.prepare_grads()
-        grad_norm = float(self._optimizer.get_grad_norm())
-        if not math.isfinite(grad_norm):
-            raise TrainerError("a gradient must be finite", got=grad_norm, at=f"step {self.step + 1}")
-        if settings.max_grad_norm > 0.0:
-            weights: Any = self._optimizer.get_parameters()
-            clip_grad_by_total_norm_fp32(weights, settings.max_grad_norm, grad_norm)
-        for parameters in self._optimizer.param_groups:
-            parameters["lr"] = settings.lr * parameters["lr_mult"]
-            parameters["weight_decay"] = settings.weight_decay * parameters["wd_mult"]
-        self._optimizer.step_with_ready_grads()
-        self.step += 1
-        return grad_norm
-
-    def _main(self, parameter: Tensor) -> Tensor:
-        """Return the fp32 weight that the optimizer steps: with bf16 it is another tensor than the model's."""
-        main: Tensor = getattr(parameter, "main_param", parameter)
-        return main
-
-    def _weight_tensors(self) -> dict[str, Tensor]:
-        return {name: self._main(parameter) for name, parameter in self._parameters.items()}
-
-    def _step_device(self) -> torch.device:
-        # AdamW keeps its step count on the host unless it is fused.
-        return self._device if self._optimizer.param_groups[0].get("fused") else torch.device("cpu")
-
     def _set_weights(self, weights: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
             for name, shard in self._map.shards(weights):
@@ -436,7 +383,11 @@ def _meant(settings: UpdateSettings, options: Mapping[str, float], reduced: Mapp
     return names
 
 
-def _has_gradient(sequence: TrainSequence, options: Mapping[str, float]) -> bool:
+def _has_gradient(sequence: TrainSequence, settings: UpdateSettings, options: Mapping[str, float]) -> bool:
+    if 1 not in sequence.loss_mask.data:
+        return False
+    if settings.loss == "sft":
+        return True
     if options["kl_coefficient"] and sequence.ref_logprobs is not None:
         return True
     advantages = sequence.advantages.data
