@@ -39,6 +39,8 @@ def curve(title: str, lines: Mapping[str, Points], *, unit: str = "", low: float
         x = _scale(tick, x0, x1, _LEFT, _WIDTH - _RIGHT)
         parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 10}" class="tick" text-anchor="middle">{tick:g}</text>')
     for number, (name, line) in enumerate(lines.items()):
+        if not line:
+            continue
         place = " ".join(
             f"{_scale(x, x0, x1, _LEFT, _WIDTH - _RIGHT):.1f},{_scale(y, y0, y1, _HEIGHT - _BOTTOM, _TOP):.1f}"
             for x, y in line
@@ -68,13 +70,12 @@ def _svg(title: str, content: str) -> str:
 
 
 def _legend(lines: Mapping[str, Points]) -> str:
-    if len(lines) < 2:
-        return ""
     items = [
         f'<span><i style="background:{COLOURS[number % len(COLOURS)]}"></i>{html.escape(name)}</span>'
-        for number, name in enumerate(lines)
+        for number, (name, line) in enumerate(lines.items())
+        if line and len(lines) > 1
     ]
-    return f'<p class="legend">{"".join(items)}</p>'
+    return f'<p class="legend">{"".join(items)}</p>' if items else ""
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .faint { color: var(--faint); }
 table { border-collapse: collapse; } th, td { text-align: right; padding: .25rem .9rem .25rem 0; }
-th:first-child, td:first-child { text-align: left; } th { color: var(--faint); font-weight: 500; }
+th:first-child, td:first-child, .words th, .words td { text-align: left; } th { color: var(--faint); font-weight: 500; }
 tr + tr td { border-top: 1px solid var(--rule); }
 .wide { overflow-x: auto; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.2rem 2rem; }
@@ -50,7 +50,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -
         "<h2>Curves</h2>",
         f'<div class="figures">{"".join(f"<figure>{figure}</figure>" for figure in _figures(plan, reading))}</div>',
         "<h2>What happened</h2>",
-        _table([("s", "event", "detail"), *_events(reading)]),
+        _table([("s", "event", "detail"), *_events(reading)], "words"),
     ]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -80,14 +80,13 @@ def _facts(reading: Reading, summary: Mapping[str, Any]) -> list[tuple[str, ...]
 
 def _figures(plan: RunPlan, reading: Reading) -> list[str]:
     commits = reading.commits()
-    rewards = _lines(commits, "reward/")
+    entries = [entry.name for entry in plan.entries]
+    rewards = {name: smooth(_line(commits, f"reward/{name}"), 3) for name in entries}
     accuracies = _accuracy_lines(plan, reading)
     figures = [
         curve("Held-out accuracy by step", accuracies, low=0.0),
-        curve(
-            "Mean reward of trained groups", {name: smooth(points, 3) for name, points in rewards.items()}, low=0.0
-        ),
-        curve("Pass rate of all verified groups", _pass_rates(reading), low=0.0),
+        curve("Mean reward of trained groups", rewards, low=0.0),
+        curve("Pass rate of all verified groups", _pass_rates(entries, reading), low=0.0),
         curve("Loss", {"loss": smooth(_line(commits, "loss"), 3)}),
         curve("Gradient norm", {"grad_norm": smooth(_line(commits, "grad_norm"), 3)}, low=0.0),
         curve("Learning rate", {"lr": _line(commits, "lr")}, low=0.0),
@@ -110,11 +109,6 @@ def _line(commits: Sequence[CommitRow], name: str) -> list[tuple[float, float]]:
     return [(commit.version.step, commit.metrics[name]) for commit in commits if name in commit.metrics]
 
 
-def _lines(commits: Sequence[CommitRow], prefix: str) -> dict[str, list[tuple[float, float]]]:
-    names = sorted({name for commit in commits for name in commit.metrics if name.startswith(prefix)})
-    return {name.removeprefix(prefix): _line(commits, name) for name in names}
-
-
 def _accuracy_lines(plan: RunPlan, reading: Reading) -> dict[str, list[tuple[float, float]]]:
     lines: dict[str, list[tuple[float, float]]] = {entry.name: [] for entry in plan.entries}
     accuracies = reading.accuracies()
@@ -125,11 +119,11 @@ def _accuracy_lines(plan: RunPlan, reading: Reading) -> dict[str, list[tuple[flo
     return lines
 
 
-def _pass_rates(reading: Reading) -> dict[str, list[tuple[float, float]]]:
-    lines: dict[str, list[tuple[float, float]]] = {}
+def _pass_rates(entries: Sequence[str], reading: Reading) -> dict[str, list[tuple[float, float]]]:
+    lines: dict[str, list[tuple[float, float]]] = {name: [] for name in entries}
     for entry, step, share in reading.pass_rates():
-        lines.setdefault(entry, []).append((step, share))
-    return lines
+        lines[entry].append((step, share))
+    return {name: smooth(points, 3) for name, points in lines.items()}
 
 
 def _events(reading: Reading, limit: int = 200) -> list[tuple[str, ...]]:
@@ -144,7 +138,7 @@ def _stages(plan: RunPlan) -> str:
     return ", ".join(parts) or "none (evaluation)"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
+def _table(rows: Sequence[tuple[str, ...]], kind: str = "numbers") -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    return f'<div class="wide"><table class="{kind}"><tr>{head}</tr>{body}</table></div>'
