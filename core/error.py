@@ -13,6 +13,7 @@
     |-- StoreError         a blob or a ledger row is missing, torn or forged
     |-- WireError          a frame that is malformed or of another protocol
     |-- RunFailed          a process of the run cannot be kept alive, or the run ended itself
+    |-- GraderError        a grader does not give a golden case what it is worth
     `-- TransitionError    an illegal step in the life of an episode; carries its story
 
 Every message has one shape: `<what must hold>, got <value> - at <place>. <what to do>`.
@@ -158,3 +159,9 @@ class RunFailed(AssayError):
     """A process of the run cannot be kept alive, or the coordinator ended the run with a reason."""
 
     code = "AS010"
+
+
+class GraderError(AssayError):
+    """A domain's example or control does not get the reward it must: its grader may judge nobody."""
+
+    code = "AS011"

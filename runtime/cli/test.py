@@ -1,10 +1,10 @@
-"""`assay test`: a domain's examples, and the first rows of its sources."""
+"""`assay test`: a domain's examples, the first rows of its sources and, where asked, its controls."""
 
 import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,23 +12,30 @@ from assay.core.error import AssayError, PluginError
 from assay.core.registry import Registry, installed
 from assay.dsl.compile import Compiled
 from assay.dsl.domain import open_source
+from assay.dsl.expr.function import Entry
 from assay.dsl.index import DomainIndex, read_domain_file
 from assay.dsl.program import Program, Use
 from assay.dsl.reduce import Grader, functions_of
 from assay.dsl.rows import check_row, split_fields
-from assay.runtime.cli.example import Outcome, run_example
 from assay.runtime.cli.job import has_errors, print_findings
 from assay.runtime.cli.terminal import Terminal, columns, plural
+from assay.runtime.preflight.example import Outcome, run_example
+
+if TYPE_CHECKING:
+    from assay.runtime.preflight.control import Trial
 
 DESCRIPTION = """\
 Compile domains, run their examples through the compiled reward, and read the first rows of their sources. No model and
-no sandbox."""
+no sandbox. With --controls, grade the answers whose reward is known end to end: parser and verifiers run in the
+locked-down processes of a run, in a real sandbox where they ask for one."""
 
 EPILOG = """\
-exit status: 0 all hold; 1 a domain does not compile, an example fails or a row does not fit; 2 wrong usage
+exit status: 0 all hold; 1 a domain does not compile, an example or a control fails, or a row does not fit; 2 wrong
+usage, or controls could not be tried here
 
 examples:
   assay test quickstart.spell
+  assay test quickstart.spell --controls
   assay test fix_bug.yaml --rows 100
 """
 
@@ -45,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
     parser.add_argument("domains", nargs="+", metavar="DOMAIN", help="ids of installed domains, or files")
     parser.add_argument("--rows", type=_count, default=8, metavar="N", help="rows to read of each source; default: 8")
+    parser.add_argument("--controls", action="store_true", help="grade the controls on those rows")
+    parser.add_argument("--sandbox", metavar="NAME", help="where controls get boxes; default: what declares enough")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
 
@@ -64,6 +73,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     reports: list[dict[str, Any]] = []
     status = 0
+    is_untried = False
     for name, compiled in found:
         outcomes: list[Outcome] = []
         rows: list[Row] = []
@@ -71,15 +81,46 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             grader = Grader(compiled.program, functions)
             outcomes = [run_example(grader, example) for example in compiled.program.examples]
             rows = list(_rows(compiled.program, compiled.base, registry, arguments.rows))
+        trials = _controls(name, compiled, registry, functions, arguments) if arguments.controls else []
         problems = [outcome.problem for outcome in outcomes] + [row.problem for row in rows]
+        problems += [trial.problem for trial in trials if not trial.is_lost]
+        is_untried |= any(trial.is_lost for trial in trials)
         failed = has_errors(compiled.findings) or any(problems)
         status |= int(failed)
-        reports.append(_to_json(name, compiled, outcomes, rows))
+        reports.append(_to_json(name, compiled, outcomes, rows, trials))
         if arguments.format == "text":
-            _print(name, compiled, outcomes, rows, terminal)
+            _print(name, compiled, outcomes, rows, trials, terminal)
     if arguments.format == "json":
         terminal.print(json.dumps({"domains": reports}, indent=2))
-    return status
+    return status or (2 if is_untried else 0)
+
+
+def _controls(
+    name: str, compiled: Compiled, registry: Registry, functions: dict[str, Entry], arguments: argparse.Namespace
+) -> "list[Trial]":
+    """Try the controls of one domain; what keeps all of them from being tried is one trial without a name."""
+    from assay.runtime.preflight.backend import choose_backend
+    from assay.runtime.preflight.control import Trial, subject_of, try_controls
+    from assay.runtime.sandbox.host import BoxHost
+    from assay.runtime.verify.host import VerifierHost
+
+    if compiled.program is None or compiled.facts is None:
+        return []
+    if not compiled.program.controls:
+        return [Trial(name, "", "", (), "a domain must have `controls` to be tried, got none")]
+    if arguments.rows == 0:
+        return [Trial(name, "", "", (), "controls must have rows to be filled from, got --rows 0")]
+    try:
+        backend = choose_backend(compiled.facts.needs, registry, arguments.sandbox)
+    except PluginError as error:
+        return [Trial(name, "", "", (), str(error), is_lost=True)]
+    try:
+        subject = subject_of(name, compiled, registry, functions)
+    except Exception as error:  # a source is a package's code; whatever it raises on being opened
+        text = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}: {error}"
+        return [Trial(name, "", "", (), f"DA001: a source must open, got {text}")]
+    with VerifierHost(boxes=None if backend is None else BoxHost(backend)) as host:
+        return try_controls([subject], host, arguments.rows)
 
 
 def _rows(program: Program, base: Path, registry: Registry, limit: int) -> Iterator[Row]:
@@ -103,7 +144,14 @@ def _rows(program: Program, base: Path, registry: Registry, limit: int) -> Itera
             yield Row(split, count, f"DA001: row {count} must be readable, got {type(error).__name__}: {error}")
 
 
-def _print(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row], terminal: Terminal) -> None:
+def _print(
+    name: str,
+    compiled: Compiled,
+    outcomes: list[Outcome],
+    rows: list[Row],
+    trials: "list[Trial]",
+    terminal: Terminal,
+) -> None:
     print_findings(compiled.findings, terminal)
     title = compiled.program.identity if compiled.program is not None else name
     terminal.print(terminal.paint(title, "strong"))
@@ -113,6 +161,12 @@ def _print(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Ro
         table.append((one.problem, (one.name, f"reward {one.expected}", f"got {got}" if got else "", one.problem)))
     for row in rows:
         table.append((row.problem, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
+    for trial in trials:
+        paid = sorted(trial.rewards)
+        got = "" if not paid else f"got {paid[0]:g}" if paid[0] == paid[-1] else f"got {paid[0]:g} to {paid[-1]:g}"
+        wanted = f"reward {trial.expected}" if trial.expected else ""
+        more = trial.problem or plural(len(paid), "row")
+        table.append((trial.problem, (f"controls.{trial.control}" if trial.control else "controls", wanted, got, more)))
     for (problem, _), line in zip(table, columns([cells for _, cells in table]), strict=True):
         mark = terminal.paint("fail", "error") if problem else terminal.paint("pass", "good")
         terminal.print(f"  {mark}  {line}")
@@ -124,7 +178,9 @@ def _print(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Ro
         terminal.print(f"  {none}{len(table) - failed} passed, {failed} failed\n")
 
 
-def _to_json(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row]) -> dict[str, Any]:
+def _to_json(
+    name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row], trials: "list[Trial]"
+) -> dict[str, Any]:
     return {
         "domain": name,
         "diagnostics": [found.to_json() for found in compiled.findings],
@@ -135,6 +191,11 @@ def _to_json(name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[
             for one in outcomes
         ],
         "rows": [{"split": row.split, "count": row.count, "problem": row.problem} for row in rows],
+        "controls": [
+            {"name": trial.control, "expected": trial.expected, "rewards": list(trial.rewards),
+             "problem": trial.problem, "is_lost": trial.is_lost}
+            for trial in trials
+        ],
     }  # fmt: skip
 
 

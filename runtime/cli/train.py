@@ -14,6 +14,7 @@ from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.config.job import Job
 from assay.runtime.launch.run import Outcome, launch
 from assay.runtime.observe.summary import table
+from assay.runtime.preflight.golden import require_golden
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.run.prepare import prepare_run, resume_run
@@ -128,4 +129,7 @@ def _resume(job: Job) -> tuple[RunPlan, RunFolder]:
         raise ConfigError(
             "a resumed run must keep its configuration", got=" ".join(others), todo="Start a new run to change it"
         )
-    return resume_run(settings.run.resume, Path(settings.run.folder))
+    plan, folder = resume_run(settings.run.resume, Path(settings.run.folder))
+    # What is installed may have changed since.
+    require_golden(plan, installed())
+    return plan, folder

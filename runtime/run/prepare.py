@@ -12,6 +12,7 @@ from assay.dsl.program import print_program
 from assay.runtime.config.job import Job
 from assay.runtime.config.listing import job_text
 from assay.runtime.observe.reading import Reading
+from assay.runtime.preflight.golden import require_golden
 from assay.runtime.run.build import build_plan
 from assay.runtime.run.folder import RunFolder, make_folder, open_folder
 from assay.runtime.run.plan import RunPlan, read_plan, write_plan
@@ -26,13 +27,14 @@ def prepare_run(job: Job, graph: Plan, registry: Registry) -> tuple[RunPlan, Run
         registry: What is installed.
 
     Raises:
-        AssayError: the job asks for what cannot be kept, or the folder cannot be written.
+        AssayError: the job asks for what cannot be kept, a grader fails a golden case, or the folder cannot be written.
     """
     settings, mix = job.composition.settings, job.mix
     assert settings is not None and mix is not None and mix.compiled.curriculum is not None
     curriculum, domains = mix.compiled.curriculum, mix.compiled.domains
     # Everything that can be refused is refused before a folder is made.
     plan = build_plan(curriculum, domains, settings, registry, Path(settings.policy.path or "policy").resolve())
+    require_golden(plan, registry)
     folder = make_folder(Path(settings.run.folder), plan.name)
     if settings.policy.path is None:
         plan = msgspec.structs.replace(plan, policy=str(folder.policy))

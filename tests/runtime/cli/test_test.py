@@ -100,3 +100,57 @@ def test_unknown_domain_is_wrong_usage(run: Run, name: str) -> None:
     ran = run("test", name)
     assert (2, "") == (ran.status, ran.out)
     assert name in ran.err
+
+
+CONTROLS = """\
+controls:
+  oracle: {answer: "{expected}", reward: "> 0.9"}
+  nop: {answer: "", reward: "< 0.1"}
+"""
+
+
+@pytest.mark.slow
+def test_controls_go_through_the_real_verifiers(run: Run, write: Write) -> None:
+    ran = run("test", str(write(more=CONTROLS)), "--controls")
+    assert (0, "") == (ran.status, ran.err)
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "pass controls.oracle reward > 0.9 got 1 1 row" in lines
+    assert "pass controls.nop reward < 0.1 got 0 1 row" in lines
+
+
+@pytest.mark.slow
+def test_grader_that_misjudges_a_control_is_refused_by_the_control_s_name(run: Run, write: Write) -> None:
+    broken = write(("text.equal(expected)", "text.equal(question)"), more=CONTROLS)
+    ran = run("test", str(broken), "--controls", "--format", "json")
+    assert 1 == ran.status
+    oracle, nop = json.loads(ran.out)["domains"][0]["controls"]
+    problem = "train[0]: reward must be > 0.9, got 0 (ans.equal=False)"
+    assert {"name": "oracle", "expected": "> 0.9", "rewards": [0.0], "problem": problem, "is_lost": False} == oracle
+    assert "" == nop["problem"]
+
+
+@pytest.mark.slow
+def test_control_passes_through_the_answer_parser(run: Run, write: Write) -> None:
+    controls = """\
+controls:
+  oracle: {answer: "so \\\\boxed{{{expected}}}", reward: "> 0.9"}
+  bare: {answer: "{expected}", reward: "< 0.1"}
+"""
+    ran = run("test", str(write(('prompt: "', 'answer: boxed()\nprompt: "'), more=controls)), "--controls")
+    assert (0, "") == (ran.status, ran.err), ran.out
+
+
+def test_domain_without_controls_cannot_be_tried(run: Run) -> None:
+    ran = run("test", "demo.one", "--controls")
+    assert 1 == ran.status
+    assert "a domain must have `controls` to be tried, got none" in ran.out
+
+
+def test_controls_that_need_an_absent_sandbox_say_which(run: Run, write: Write) -> None:
+    path = write(("text.equal", "demo.boxed"), more=f"sandbox: {{image: python-3.11}}\n{CONTROLS}")
+    ran = run("test", str(path), "--controls")
+    assert 2 == ran.status
+    assert "SB001" in ran.out
+    assert "must have a sandbox that declares exec, history.sever, image, isolation.fresh, net.none" in ran.out
+    assert "process lacks history.sever, image, isolation.fresh, net.none" in ran.out
+    assert 2 == run("test", str(path), "--controls", "--sandbox", "proces").status

@@ -143,17 +143,21 @@ def _culprit(grader: Grader, example: Example, missing: list[str], filled: dict[
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _judge(example: Example, payout: Payout) -> str:
-    reward = payout.reward
+def miss(sign: str, bound: float, reward: float) -> str:
+    """Say in what way a reward misses its bound; empty where it does not."""
     holds = {
-        "==": abs(reward - example.reward) <= _TOLERANCE,
-        "<": reward < example.reward,
-        "<=": reward <= example.reward + _TOLERANCE,
-        ">": reward > example.reward,
-        ">=": reward >= example.reward - _TOLERANCE,
-    }[example.sign]
-    if not holds:
-        return f"reward must be {example.sign} {example.reward:g}, got {reward:g}"
+        "==": abs(reward - bound) <= _TOLERANCE,
+        "<": reward < bound,
+        "<=": reward <= bound + _TOLERANCE,
+        ">": reward > bound,
+        ">=": reward >= bound - _TOLERANCE,
+    }[sign]
+    return "" if holds else f"reward must be {sign} {bound:g}, got {reward:g}"
+
+
+def _judge(example: Example, payout: Payout) -> str:
+    if problem := miss(example.sign, example.reward, payout.reward):
+        return problem
     if example.success is not None and example.success != payout.success:
         return f"success must be {str(example.success).lower()}, got {str(payout.success).lower()}"
     return ""
