@@ -333,3 +333,28 @@ class World:
 
 def unscored() -> Verdict:
     return Unscored("infra", "lost")
+
+
+def settle(world: World, turns: int = 12, roles: tuple[str, ...] = ("source-0",)) -> None:
+    for _ in range(turns):
+        for name in roles:
+            if name in world.workers:
+                world.work(name, 100)
+        world.turn(0.01)
+
+
+def held(world: World, name: str, kind: type = LeaseEpisode) -> list[Any]:
+    return [order for order in world.workers[name].work if isinstance(order, kind)]
+
+
+def ordered(world: World, kind: type) -> list[Any]:
+    return [order for _, order in world.orders if isinstance(order, kind)]
+
+
+def silence(world: World, seconds: float, speaking: tuple[str, ...]) -> None:
+    """Let time pass in which only some workers send heartbeats."""
+    for _ in range(round(seconds / 0.5)):
+        for name in speaking:
+            worker = world.workers[name]
+            world.mail.append((worker, 0, Heartbeat(tuple(worker.held))))
+        world.turn(0.5)
