@@ -9,7 +9,6 @@ import pytest
 from assay.core.registry import Registry
 from assay.dsl.compile import compile_bytes
 from assay.dsl.expr.function import BUILTIN
-from assay.runtime import builtin
 from assay.runtime.preflight.control import Subject, Trial, subject_of, try_controls
 from assay.runtime.verify.host import VerifierHost
 
@@ -60,16 +59,14 @@ Try = Callable[..., list[Trial]]
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
-    registry = Registry()
-    registry.add(builtin, "assay-rl", __import__("assay").__version__)
+def subject(registry: Registry) -> Subject:
     compiled = compile_bytes(DOMAIN, registry, "demo.yaml", Path())
     return subject_of("demo", compiled, registry, BUILTIN)
 
 
 @pytest.fixture
 def attempt(subject: Subject, tmp_path: Path) -> Try:
-    """Try the controls, over other rows or with other boxes where asked."""
+    """Try the controls, over other rows where asked."""
 
     def attempt(*rows: Any, num_rows: int = 8) -> list[Trial]:
         chosen = Subject(subject.name, subject.rubric, subject.split, Source(*rows)) if rows else subject
