@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import socket
 import threading
 from typing import Any
 
@@ -10,6 +12,7 @@ from assay.core.sandbox import SandboxSpec
 from assay_sandbox_docker import owner
 from assay_sandbox_docker.box import DockerSandbox, guarded
 
+_DEFAULT_URL = "unix:///var/run/docker.sock"
 _DEFAULT_LIFE_S = 3600.0
 _DEFAULT_MEMORY_BYTES = 2 << 30
 # A box outlives its time by this much, so that what it made can still be graded.
@@ -56,6 +59,7 @@ class DockerBackend:
 
         with self._lock:
             if self._client is None:
+                _reach(self.base_url or os.environ.get("DOCKER_HOST") or _DEFAULT_URL)
                 self._client = docker.DockerClient(self.base_url) if self.base_url else docker.from_env()
             return self._client
 
@@ -168,6 +172,17 @@ class DockerBackend:
         for image in forgotten:
             self.remove_image(image.id)
         return len(orphans) + len(forgotten)
+
+
+def _reach(url: str) -> None:
+    """Connect to an engine's unix socket and let go; the SDK would leave a socket open where nobody listens.
+
+    Raises:
+        OSError: nobody listens.
+    """
+    if url.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(url.removeprefix("unix://"))
 
 
 def _remove_late(made: "asyncio.Future[DockerSandbox]") -> None:
