@@ -55,9 +55,9 @@ class Grader:
         )
         self.reward: Callable[[Signals, Mapping[str, Any]], float] = self._compile("reward")
         self._payout: Callable[[Signals, Mapping[str, Any]], tuple[Any, ...]] = self._compile("payout")
-        self._gate_owners = [_owners(gate.condition, self.scope) for gate in program.reward.gates]
+        self._gate_owners = [verifiers_of(gate.condition, self.scope) for gate in program.reward.gates]
         self._gates = [scalar_function(gate.condition, self.scope, functions) for gate in program.reward.gates]
-        self._term_owners = _reward_owners(program.reward, self.scope)
+        self._term_owners = reward_verifiers(program.reward, self.scope)
 
     def needs(self, signals: Signals, fields: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the verifications still needed, those of the next gate first; empty once `payout` can be called.
@@ -195,20 +195,22 @@ def _column_source(reward: Reward, emitter: Emitter) -> str:
     return "\n".join([f"def columns({arguments}):", *lines, "    return r"])
 
 
-def _owners(node: Expr, scope: Scope) -> tuple[str, ...]:
+def verifiers_of(node: Expr, scope: Scope) -> tuple[str, ...]:
+    """Return the names under `verify:` that an expression reads, those of `success` included."""
     owners: dict[str, None] = {}
     for part in walk(node):
         if isinstance(part, Signal) and part.owner != "trace":
             owners[part.owner] = None
         elif isinstance(part, Ref) and part.name == "success" and scope.success is not None:
-            owners |= dict.fromkeys(_owners(scope.success, scope))
+            owners |= dict.fromkeys(verifiers_of(scope.success, scope))
     return tuple(owners)
 
 
-def _reward_owners(reward: Reward, scope: Scope) -> tuple[str, ...]:
+def reward_verifiers(reward: Reward, scope: Scope) -> tuple[str, ...]:
+    """Return the names under `verify:` that are read once all gates are open."""
     nodes = [term.value for _, terms in reward.sections() for term in terms]
     nodes += [reward.success] if reward.when is None else [reward.when, reward.success]
-    return tuple(dict.fromkeys(owner for node in nodes for owner in _owners(node, scope)))
+    return tuple(dict.fromkeys(owner for node in nodes for owner in verifiers_of(node, scope)))
 
 
 def _column(values: Any, kind: Kind | None) -> Any:
