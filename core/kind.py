@@ -17,6 +17,8 @@ import msgspec
 NAMES = ("bool", "int", "float", "str", "path", "json", "image")
 # Whole numbers beyond this have no exact float64; a signal or field outside is a fault of whoever made it.
 EXACT_INT = 2**53
+# Longest text of a kind; reading it takes time in its square.
+MAX_TEXT = 200
 
 
 class Kind(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -74,8 +76,13 @@ def parse_kind(text: str, extra: typing.Container[str] = ()) -> Kind:
         ValueError: the text is no kind, or a range is empty; the message says what was expected.
     """
     text = text.strip()
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"must have at most {MAX_TEXT} characters")
     if match := re.fullmatch(r"(.+?)\s*\|\s*None", text, re.S):
-        return Kind("optional", item=parse_kind(match[1], extra))
+        inner = parse_kind(match[1], extra)
+        if inner.name == "optional":
+            raise ValueError("must say `| None` once")
+        return Kind("optional", item=inner)
     if match := re.fullmatch(r"list\s*\[(.*)\]", text, re.S):
         if text.count("[") > 8:
             raise ValueError("must nest lists at most 8 deep")

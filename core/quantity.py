@@ -3,6 +3,7 @@
 `ms s min h` for durations, `KiB MiB GiB` for bytes, decimal `k M` for tokens.
 """
 
+import math
 import re
 
 _DURATION_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -51,7 +52,10 @@ def _parse(text: str, units: dict[str, float] | dict[str, int], expected: str) -
     if match is None or match[2] not in units:
         raise ValueError(f"must be {expected}, got {text!r}")
     # Multiplied as decimal-friendly floats: 0.5 GiB is exact, 1ms is 0.001.
-    return float(match[1]) * units[match[2]]
+    value = float(match[1]) * units[match[2]]
+    if not math.isfinite(value):
+        raise ValueError(f"must be {expected}, got {text[:20]}...")
+    return value
 
 
 def _whole(value: float, text: str) -> int:

@@ -50,6 +50,7 @@ class Analysis(msgspec.Struct, frozen=True):
         gates: In order.
         terms: In order of the sum.
         when: What is proved of `when`; None where nothing is written or it is faulty.
+        guard: `when` itself, likewise.
         is_sound: No expression is faulty, so that the sections below mean something.
         known_open: What holds once all gates are open.
         known_when: What holds where `when` does too; None where it cannot.
@@ -66,6 +67,7 @@ class Analysis(msgspec.Struct, frozen=True):
     gates: tuple[GateFact, ...]
     terms: tuple[TermFact, ...]
     when: Fact | None
+    guard: Expr | None
     is_sound: bool
     known_open: Known
     known_when: Known | None
@@ -127,6 +129,7 @@ class _Analyst:
             gates=gates,
             terms=terms,
             when=when,
+            guard=None if declared.when is None else declared.when.node,
             is_sound=is_sound,
             known_open=known_open,
             known_when=known_when,

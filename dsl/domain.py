@@ -73,7 +73,7 @@ class _Reader:
         signals = {name: cast(Verifier, bound.offer.value).signals for name, bound in verify.items()}
         faulty |= {e.key.text for e in self.entries("verify")} - set(verify)
         self.scope = Scope(fields, params, {**signals, "trace": _trace(episode)}, {}, None, frozenset(faulty))
-        formulas = FormulaReader(self.tree.get("reward"), self.scope, self.functions)
+        formulas = FormulaReader(self.tree.get("reward"), self.scope, self.functions, self.shape_faults)
         success = formulas.formula("success", "bool")
         if success is not None:
             node = success.node if success.node is not None else Truth(value=True)
@@ -84,7 +84,12 @@ class _Reader:
             self.scope = msgspec.structs.replace(self.scope, success=Truth(value=True))
         formulas.scope = self.scope
         gates = formulas.gates()
-        sections = {name: formulas.section(name) for name in ("outcome", "process", "efficiency")}
+        sections = {}
+        for name in ("outcome", "process", "efficiency"):
+            # The default says what the outcome is, so the outcome cannot ask it.
+            is_circular = success is None and name == "outcome"
+            formulas.scope = msgspec.structs.replace(self.scope, success=None) if is_circular else self.scope
+            sections[name] = formulas.section(name)
         when = formulas.formula("efficiency.when", "bool")
         trials = TrialReader(self.tree, self.scope)
         examples, controls = trials.examples(), trials.controls()

@@ -1,5 +1,6 @@
 """Reads the reward of a declaration: gates, terms, `when` and `success`, each parsed and typed in one scope."""
 
+from collections.abc import Collection
 from collections.abc import Mapping as AnyMapping
 from typing import Literal
 
@@ -22,13 +23,21 @@ class FormulaReader:
 
     Attributes:
         scope: What names stand for.
+        faulty: Dotted paths that the shape check left out.
         findings: What is wrong with what has been read.
         used: Names that something has used.
         is_whole: Whether no section turned out to be empty.
     """
 
-    def __init__(self, reward: Node | None, scope: Scope, functions: AnyMapping[str, Entry]) -> None:
+    def __init__(
+        self,
+        reward: Node | None,
+        scope: Scope,
+        functions: AnyMapping[str, Entry],
+        faulty: Collection[str] = (),
+    ) -> None:
         self.reward = reward
+        self.faulty = faulty
         self.scope = scope
         self.functions = functions
         self.findings: list[Finding] = []
@@ -68,7 +77,7 @@ class FormulaReader:
     def gates(self) -> list[GateDeclaration]:
         """Read the gates in order."""
         node = self.find("gate")
-        gates = []
+        gates: list[GateDeclaration] = []
         for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
             condition = item.get("if") if isinstance(item, Mapping) else None
             otherwise = item.get("else") if isinstance(item, Mapping) else None
@@ -77,12 +86,10 @@ class FormulaReader:
             name = _name(item) or str(index)
             at = f"reward.gate.{name}"
             formula = self.read(condition, at, "bool")
+            if any(other.name == name for other in gates) and isinstance(item, Mapping):
+                span = (item.get("name") or item).span
+                self.say("YM001", span, f"two gates have the name `{name}`", "", "reward.gate")
             gates.append(GateDeclaration(name, index, formula, self.payment(otherwise, at)))
-        for gate in gates:
-            if sum(other.name == gate.name for other in gates[: gate.index]) > 0:
-                self.say(
-                    "YM001", gate.condition.scalar.span, f"two gates have the name `{gate.name}`", "", "reward.gate"
-                )
         return gates
 
     def payment(self, scalar: Scalar, at: str) -> Formula:
@@ -105,7 +112,7 @@ class FormulaReader:
         """Read the terms of one section."""
         terms = {}
         node = self.find(name)
-        if name == "outcome" and isinstance(node, Mapping) and not node.entries:
+        if name == "outcome" and isinstance(node, Mapping) and not node.entries and not self.has_faulty(name):
             self.say("YM003", node.span, "`reward.outcome` must hold at least one term", "", "reward.outcome")
             self.is_whole = False
         for entry in self.entries(name):
@@ -118,6 +125,9 @@ class FormulaReader:
             elif isinstance(entry.value, Scalar):
                 terms[term] = self.read(entry.value, f"reward.{name}.{term}", "number")
         return terms
+
+    def has_faulty(self, section: str) -> bool:
+        return any(path.startswith(f"reward.{section}.") for path in self.faulty)
 
     def entries(self, section: str) -> Mapping | tuple[()]:
         node = self.find(section)

@@ -100,8 +100,11 @@ class EpisodeSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
 
 
-class BoxSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The sandbox as written, in bytes and seconds."""
+class BoxSpec(msgspec.Struct, frozen=True):
+    """The sandbox as written, in bytes and seconds.
+
+    Defaults are printed: msgspec tells them by identity, and two equal texts may be two objects.
+    """
 
     image: str
     net: Literal["none", "full"] = "none"

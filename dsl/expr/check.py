@@ -96,7 +96,7 @@ class _Checker:
             case Call():
                 return self.call(node)
             case Items():
-                return Kind("list"), un.PURE
+                return Kind("list", item=_item(node)), un.BARE
 
     def name(self, node: Ref | Signal) -> Typed | None:
         owner = node.owner if isinstance(node, Signal) else node.name
@@ -118,7 +118,10 @@ class _Checker:
             return self.fault("RX003", node, f"`{owner}` is a verifier, not a value", hint)
         kind = self.scope.kind(node)
         if kind is None:
-            return self.fault("RX001", node, f"unknown name `{owner}`", suggestion(owner, self.scope.names()))
+            hint = suggestion(owner, self.scope.names())
+            if owner == "success":
+                hint = "declare `success:` under `reward`: without it, it is the outcome at its upper end"
+            return self.fault("RX001", node, f"unknown name `{owner}`", hint)
         return kind, un.PURE if owner == "success" else un.BARE
 
     def condition(self, node: Expr) -> bool:
@@ -225,6 +228,12 @@ class _Checker:
         if measure == frozenset():
             return None
         return kind, (un.PURE if measure is not None else un.BARE) if entry.unit == "ratio" else measure
+
+
+def _item(node: Items) -> Kind | None:
+    """Return the kind of what a list of literals holds; None where there is no single one."""
+    kinds = {"bool" if isinstance(i, Truth) else "str" if isinstance(i, Text) else "float" for i in node.items}
+    return Kind(kinds.pop()) if len(kinds) == 1 else None
 
 
 def _arithmetic(kind: Kind) -> Kind:

@@ -16,6 +16,7 @@ from assay.dsl.expr.node import (
     Choose,
     Compare,
     Expr,
+    Items,
     Logic,
     Num,
     Ref,
@@ -76,7 +77,8 @@ class Emitter:
                 return self.choose(node)
             case Call():
                 return self.call(node)
-        raise AssertionError(f"no value: {node}")
+            case Items():
+                return self.items(node)
 
     def number(self, node: Expr) -> str:
         """Return a source that takes part in arithmetic: numpy would read bool columns as logic."""
@@ -116,6 +118,15 @@ class Emitter:
         self.globals[name] = _column_of(entry) if self.is_column else entry.scalar
         return f"{name}({', '.join(self.number(value) for value in ordered)})"
 
+    def items(self, node: Items) -> str:
+        text = f"[{', '.join(self.emit(item) for item in node.items)}]"
+        if not self.is_column:
+            return text
+        # One value for all rows: numpy would take a list for a column.
+        name = f"c{len(self.globals)}"
+        self.globals[name] = _one(eval(text, {"__builtins__": {}}))
+        return name
+
     def is_bool(self, node: Expr) -> bool:
         """Whether the value is a truth."""
         match node:
@@ -151,6 +162,14 @@ class Emitter:
     def is_param(self, node: Ref) -> bool:
         """Whether a name is a param, which is written as a float."""
         return node.name in self.scope.params
+
+
+def _one(value: Any) -> Any:
+    import numpy
+
+    holder = numpy.empty((), dtype=object)
+    holder[()] = value
+    return holder
 
 
 def _as_float(value: Any) -> Any:

@@ -91,6 +91,8 @@ class _Walker:
     def name(self, node: Ref | Signal, known: Known) -> Ranged:
         if isinstance(node, Ref) and node.name == "success" and self.scope.success is not None:
             return self.visit(self.scope.success, known)
+        if isinstance(node, Ref) and node.name == "success":
+            return iv.BOOL, {}  # in a gate before the default, which asks the outcome below it
         if isinstance(node, Ref) and node.name in self.scope.params:
             return self.scope.interval(node), {}
         kind = self.scope.kind(node)

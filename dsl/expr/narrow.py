@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from assay.dsl.expr import interval as iv
 from assay.dsl.expr.interval import Interval
-from assay.dsl.expr.node import Compare, Expr, Logic, Num, Ref, Signal, Unary
+from assay.dsl.expr.node import Compare, Expr, Logic, Num, Ref, Signal, Truth, Unary
 from assay.dsl.expr.scope import Scope, key
 
 Known = Mapping[str, Interval]  # name -> what is known of it beyond its declaration
@@ -47,10 +47,12 @@ def look_up(node: Ref | Signal, known: Known, scope: Scope) -> Interval:
 
 
 def constant(node: Expr, scope: Scope) -> float | None:
-    """Return the value of a literal, a param or their negation; None for anything else."""
+    """Return the value of a literal, a truth, a param or their negation; None for anything else."""
     match node:
         case Num():
             return node.value
+        case Truth():
+            return float(node.value)
         case Ref() if node.name in scope.params:
             return float(scope.params[node.name])
         case Unary(sign="-" | "+"):

@@ -4,6 +4,9 @@ Bounded: at most 10,000 code points and 100 levels, checked before anything recu
 """
 
 import ast
+import io
+import re
+import tokenize
 import warnings
 from collections.abc import Iterable
 from typing import Literal
@@ -32,6 +35,8 @@ from assay.dsl.expr.node import (
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 100
+# Python refuses to read an int of more digits; as a number of the language it is infinite.
+_LONG_INT = re.compile(r"(?<![\w.])[0-9]{4000,}(?![\w.])")
 
 _ARITHMETIC: dict[type, ArithmeticOp] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARE: dict[type, CompareOp] = {
@@ -109,7 +114,7 @@ def _parse(text: str) -> tuple[Expr | None, tuple[SyntaxFault, ...]]:
     # One line for the parser: a folded expression is one expression, and a column is an offset.
     line = text.replace("\n", " ").replace("\t", " ")
     lead = len(line) - len(line.lstrip())
-    body = line.strip()
+    body = _LONG_INT.sub(lambda match: "1e".ljust(len(match[0]), "9"), line.strip())
     if not body:
         return None, (SyntaxFault("must be an expression, got nothing", 0, max(1, len(text))),)
     try:
@@ -124,6 +129,9 @@ def _parse(text: str) -> tuple[Expr | None, tuple[SyntaxFault, ...]]:
         return None, (SyntaxFault(_syntax_message(error), at, end if end > at else at + 1),)
     except (ValueError, RecursionError, MemoryError) as error:
         return None, (SyntaxFault(f"not readable as an expression: {error}", lead, lead + len(body)),)
+    if (comment := _comment(body)) is not None:
+        message = "a comment has no place in an expression: what follows # would be lost"
+        return None, (SyntaxFault(message, lead + comment, lead + len(body), "remove it"),)
     if _depth(tree) > MAX_DEPTH:
         message = f"an expression must nest at most {MAX_DEPTH} levels"
         return None, (SyntaxFault(message, lead, lead + len(body), "name parts of it as terms"),)
@@ -261,6 +269,14 @@ def _construct(tree: ast.expr) -> str:
         if type(part) in _CONSTRUCTS:
             return f"a {_CONSTRUCTS[type(part)]}"
     return f"a {type(tree).__name__.lower()}"
+
+
+def _comment(body: str) -> int | None:
+    """Return where a comment begins in a text of one line that Python can parse."""
+    if "#" not in body:
+        return None
+    tokens = tokenize.generate_tokens(io.StringIO(body).readline)
+    return next((token.start[1] for token in tokens if token.type == tokenize.COMMENT), None)
 
 
 def _depth(tree: ast.AST) -> int:

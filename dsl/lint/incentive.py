@@ -1,21 +1,25 @@
 """RW021, RW022, RW023: what a policy would learn that nobody meant."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 
 from assay.dsl.analysis import TOLERANCE, Analysis, TermFact
 from assay.dsl.expr.function import Entry
 from assay.dsl.expr.infer import infer
-from assay.dsl.expr.interval import Interval
+from assay.dsl.expr.interval import INF, Interval
 from assay.dsl.expr.linear import only_signal
 from assay.dsl.expr.narrow import Known, look_up
 from assay.dsl.expr.node import Expr, Ref, Signal, walk
-from assay.dsl.expr.scope import key
+from assay.dsl.expr.scope import Scope, key
 from assay.dsl.lint.reward import whole
 from assay.dsl.source.diagnostic import Finding, finding
 
 _EFFORT = ("trace.turns", "trace.tokens")
 MAX_LEVELS = 4096
+# Points at which `when` is tried, and how far out a range without an end is tried.
+MAX_POINTS = 729
+FAR = 1e6
 
 
 def lint_incentive(analysis: Analysis, functions: Mapping[str, Entry]) -> Iterator[Finding]:
@@ -30,10 +34,9 @@ def lint_incentive(analysis: Analysis, functions: Mapping[str, Entry]) -> Iterat
 
 def _give_up(analysis: Analysis, functions: Mapping[str, Entry]) -> Iterator[Finding]:
     """RW021: with the outcome at its floor, going on costs and stopping does not."""
-    known = _at_floor(analysis, functions)
-    when_reaches_floor = (
-        analysis.outcome_when is not None and analysis.outcome_when.lo <= analysis.outcome.lo + TOLERANCE
-    )
+    task = _task(analysis)
+    known = _at_floor(analysis, functions, task)
+    when_reaches_floor = _when_reaches_floor(analysis, functions, task)
     for term in analysis.terms:
         if term.section == "outcome" or (term.section == "efficiency" and not when_reaches_floor):
             continue
@@ -49,12 +52,66 @@ def _give_up(analysis: Analysis, functions: Mapping[str, Entry]) -> Iterator[Fin
                 break
 
 
-def _at_floor(analysis: Analysis, functions: Mapping[str, Entry]) -> Known:
-    """Return what must hold of single signals where every outcome term is at its floor."""
-    known = dict(analysis.known_open)
+def _task(analysis: Analysis) -> dict[str, Interval]:
+    """Return one task to look at: fields at their upper ends, for the policy does not choose them.
+
+    At a weight of 0 the outcome's floor is its top, and every guard would seem to reach it.
+    """
+    task: dict[str, Interval] = {}
+    for name, kind in analysis.scope.fields.items():
+        if kind.is_number:
+            current = look_up(Ref(name=name), analysis.known_open, analysis.scope)
+            end = current.hi if current.hi < INF else current.lo if current.lo > -INF else 1.0
+            task[name] = Interval(end, end, current.is_int)
+    return task
+
+
+def _when_reaches_floor(analysis: Analysis, functions: Mapping[str, Entry], task: Known) -> bool:
+    """Return whether `when` is shown to hold somewhere with the outcome at its floor, by a point where it does."""
+    guard = analysis.guard
+    if guard is None or analysis.known_when is None:
+        return analysis.known_when is not None
+    scope = analysis.scope
+    outcome = [term.formula.node for term in analysis.section("outcome") if term.formula.node is not None]
+    known = {**analysis.known_open, **task}
+    floor = sum(infer(node, scope, functions, known).interval.lo for node in outcome)
+    success = [] if scope.success is None else [scope.success]
+    names = {key(name): name for node in (*outcome, guard, *success) for name in _names(node)}
+    ranges = {name: look_up(node, known, scope) for name, node in names.items() if _is_free(node, scope)}
+    points = [_points(current) for current in ranges.values()]
+    if math.prod(map(len, points)) > MAX_POINTS:
+        points = [(choices[0], choices[-1]) for choices in points]
+    if math.prod(map(len, points)) > MAX_POINTS:
+        return False
+    for chosen in itertools.product(*points):
+        here = {**known, **{n: Interval(v, v, r.is_int) for v, (n, r) in zip(chosen, ranges.items(), strict=True)}}
+        value = sum(infer(node, scope, functions, here).interval.lo for node in outcome)
+        if value <= floor + TOLERANCE and infer(guard, scope, functions, here).interval.hi > 0.0:
+            return True
+    return False
+
+
+def _is_free(node: Ref | Signal, scope: Scope) -> bool:
+    kind = scope.kind(node)
+    is_name = isinstance(node, Signal) or node.name in scope.fields
+    return is_name and kind is not None and kind.is_number
+
+
+def _points(current: Interval) -> tuple[float, ...]:
+    """Return values to try: the ends and the middle, far out where there is no end."""
+    lo = current.lo if current.lo > -INF else min(current.hi, 0.0) - FAR
+    hi = current.hi if current.hi < INF else max(current.lo, 0.0) + FAR
+    middle = (lo + hi) / 2
+    return tuple(sorted({lo, float(math.floor(middle)) if current.is_int else middle, hi}))
+
+
+def _at_floor(analysis: Analysis, functions: Mapping[str, Entry], task: Known) -> Known:
+    """Return what must hold of single signals of a task where every outcome term is at its floor."""
+    known = {**analysis.known_open, **task}
     for term in analysis.section("outcome"):
         if term.formula.node is None or term.fact is None:
             continue
+        floor = infer(term.formula.node, analysis.scope, functions, known).interval.lo
         for node in _names(term.formula.node):
             current = look_up(node, known, analysis.scope)
             sign = term.fact.signs.get(key(node))
@@ -62,7 +119,7 @@ def _at_floor(analysis: Analysis, functions: Mapping[str, Entry]) -> Known:
                 continue
             pinned, rest = _split(current, at_low=sign == "+")
             above = infer(term.formula.node, analysis.scope, functions, {**known, key(node): rest})
-            if above.interval.lo > term.fact.interval.lo:
+            if above.interval.lo > floor:
                 known[key(node)] = pinned
     return known
 

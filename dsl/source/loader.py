@@ -213,7 +213,7 @@ class Reading:
         if not is_meant or offset >= len(self.text.rstrip()):
             return None
         if in_flow:
-            if self.text[token] in misread.INDICATORS:
+            if self.text[token] in misread.INDICATORS + ">|":
                 return misread.at_indicator(self.source.text, token, True)
             return misread.in_flow(self.text, offset, builder.values)
         return misread.in_block(self.text, offset, token)

@@ -18,7 +18,8 @@ LONE_KEY = re.compile(r"\s*(?:- +)*[\w.-]+\s*")
 LINE_END = re.compile(r"[\n\r]")
 COMMENT = re.compile(r"[ \t]+#")
 INDICATORS = "*&!%@`"
-PLACES = frozenset({"verify", "reward", "data", "answer", "sampler", "admit", "require"})
+# Types of fields break at the comma of `float[0,2]` just as calls do.
+PLACES = frozenset({"fields", "verify", "reward", "data", "answer", "sampler", "admit", "require"})
 INNER_PLACES = frozenset({("mix", "unlock"), ("mix", "sampler"), ("stages", "until")})
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 

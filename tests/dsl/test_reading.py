@@ -1,0 +1,99 @@
+"""Texts near the edge of the language: each gets the one finding it earns, and none is an exception."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.dsl.conftest import codes, domain
+from tests.dsl.test_kinds import underlined
+
+from assay.dsl.compile import Compiled
+from assay.dsl.program import parse_program, print_program
+from assay.dsl.reduce import Grader
+
+Compile = Callable[[str], Compiled]
+GOOD = "outcome:\n  a: 1.0*m.good"
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        # A comment would hide the rest of a folded expression.
+        ("outcome:\n  a: >\n    1.0*m.good  # main\n    + 0.2*m.rate", [("RX002", "# main")]),
+        ("outcome:\n  a: \"1.0*m.good # + 0.2*m.rate\"", [("RX002", "# + 0.2*m.rate")]),
+        # By default `success` says what the outcome is, so the outcome cannot ask it.
+        ("outcome:\n  a: m.good + (0.5 if success else 0)", [("RX001", "success")]),
+        ("outcome:\n  a: m.good + clip(success, 0, 1)", [("RX001", "success")]),
+        ("success: success\noutcome:\n  a: m.good", [("RX001", "success")]),
+        # A number that float64 does not hold is infinite, however long.
+        (f"outcome:\n  a: m.good*{'9' * 400}", [("RW001", f"m.good*{'9' * 400}")]),
+        (f"outcome:\n  a: m.good*{'9' * 5000}", [("RW001", f"m.good*{'9' * 5000}")]),
+        # The second of two names is the fault, and a gate without `else` makes no further ones.
+        ("gate:\n  - {name: g, if: m.good, else: -1}\n  - {name: g, if: not m.bad, else: -1}\noutcome:\n  a: m.rate",
+         [("YM001", "g")]),
+        ("gate:\n  - if: m.good\n  - if: not m.bad\n    else: -1\noutcome:\n  a: m.rate", [("YM002", "gate")]),
+        ("outcome:\n  a:", [("YM003", "")]),
+        ("outcome:\n  a: [1]", [("YM003", "[1]")]),
+    ],
+)  # fmt: skip
+def test_a_doubtful_text_gets_one_finding(compile_text: Compile, reward: str, expected: list[tuple[str, str]]) -> None:
+    found = [item for item in underlined(compile_text(domain(reward))) if item != ("RW010", "m")]
+    assert expected == found
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        "outcome:\n  a: 1/m.good if m.good == True else 0.0",
+        "success: m.good\noutcome:\n  a: 1.0*success + 0.1*m.rate",
+        "outcome:\n  a: '1.0*(m.mode == \"a # b\")'",
+        "outcome:\n  a: m.good*mean([0.5, 1], 0)",
+        "outcome:\n  a: m.good\nprocess:\n  b: -0.1*(not success)*m.bad",
+        # The policy does not choose the weight of a task: at 0 the floor would be the top.
+        "success: m.good\noutcome:\n  a: w*m.good\nefficiency:\n  when: success\n  b: -0.01*min(trace.turns, 9)",
+        "outcome:\n  a: m.good*m.rate\nefficiency:\n  when: m.good*m.rate > 0.5\n  b: -0.01*min(trace.turns, 9)",
+    ],
+)  # fmt: skip
+def test_a_meant_text_is_left_alone(compile_text: Compile, reward: str) -> None:
+    fields = "q: str\nw: float[0,2]" if "w*" in reward else "q: str"
+    assert [] == codes(compile_text(domain(reward, fields=fields)))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"episode: {{max_turns: {'9' * 320}}}",
+        f"sandbox: {{image: x, memory: {'9' * 320}GiB}}",
+        f"sandbox: {{image: x, time: {'9' * 320}h}}",
+    ],
+)
+def test_a_quantity_too_large_is_a_finding(compile_text: Compile, more: str) -> None:
+    assert ["YM003"] == codes(compile_text(domain(GOOD, more=more)))
+
+
+@pytest.mark.parametrize("kind", [f"str{' | None' * 3000}", f"'a{' ' * 50_000}b'", "str | None | None"])
+def test_a_type_is_read_in_bounded_time(compile_text: Compile, kind: str) -> None:
+    text = domain(GOOD).replace("  q: str\n", f"  q: str\n  x: {kind}\n")
+    assert ["YM003"] == [code for code in codes(compile_text(text)) if code != "RW010"]
+
+
+@pytest.mark.parametrize("kind", ["list[str]", "float[0,2]"])
+def test_a_type_that_breaks_at_the_comma_is_to_be_quoted(compile_text: Compile, kind: str) -> None:
+    text = domain(GOOD).replace("fields:\n  q: str\n", f"fields: {{q: str, x: {kind}}}\n")
+    found = compile_text(text).findings
+    assert ("YM004", f'quote it: "{kind}"') == (found[0].code, found[0].hint)
+
+
+def test_a_list_of_literals_has_one_value_in_both_back_ends(compile_text: Compile) -> None:
+    program = compile_text(domain("outcome:\n  a: m.good*mean([0.5, 1], 0)*min(len(['x', 'y']), 3)/4")).require()
+    grader = Grader(program)
+    assert 0.375 == grader.reward({"m": {"good": True}}, {})
+    assert [0.375, 0.0] == grader.columns({"m.good": [True, False]}, 2).tolist()
+
+
+def test_a_written_default_has_the_digest_of_none(compile_text: Compile) -> None:
+    written, silent = (
+        compile_text(domain(GOOD, more=f"sandbox: {{image: x{more}}}")).require()
+        for more in (", history: sever, net: none", "")
+    )
+    assert written.digest == silent.digest
+    assert written.digest == parse_program(print_program(written)).digest
