@@ -9,10 +9,7 @@ from typing import Any
 
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import (
-    PROTOCOL,
     Ack,
-    Cancel,
-    Checkpoint,
     CheckpointSaved,
     Commit,
     EpisodeDone,
@@ -22,9 +19,7 @@ from assay.core.wire import (
     Heartbeat,
     Hello,
     PublishWeights,
-    Refused,
     Resume,
-    Resumed,
     Stop,
     Take,
     TasksReady,
@@ -32,10 +27,21 @@ from assay.core.wire import (
     VerdictDone,
     VerifyFailed,
     WeightsPublished,
-    Welcome,
     WhoAreYou,
 )
-from assay.runtime.coordinator import batch, curriculum, failure, feed, grouping, invariant, lease, record, schedule
+from assay.runtime.coordinator import (
+    batch,
+    curriculum,
+    failure,
+    feed,
+    grouping,
+    invariant,
+    lease,
+    lineage,
+    record,
+    reunion,
+    schedule,
+)
 from assay.runtime.coordinator.instruction import Drained, DrainRequested, Event, Finish, Instruction, Received, Send
 from assay.runtime.coordinator.spec import RunSpec
 from assay.runtime.coordinator.state import Episode, Run, Worker
@@ -145,7 +151,7 @@ class Core:
             self._strangers.add(event.peer)
             return
         worker.seen_s = self.run.now_s
-        if isinstance(report, Commit) and self._is_early(report):
+        if isinstance(report, Commit) and lineage.is_early(self.run, report):
             # Not acknowledged: the commit before it is on its way again.
             self.run.count("early")
             return
@@ -217,74 +223,11 @@ class Core:
         self._acks.clear()
 
     def _on_hello(self, peer: bytes, report: Hello, out: list[Instruction]) -> None:
-        run = self.run
-        refusal = None
-        if not report.protocol[0] <= PROTOCOL <= report.protocol[1]:
-            refusal = (
-                f"protocol {PROTOCOL} is spoken here, the worker knows {report.protocol[0]} to {report.protocol[1]}"
-            )
-        elif report.plan_digest != self.spec.plan_digest:
-            refusal = f"this run's plan is {self.spec.plan_digest[:16]}, the worker's {report.plan_digest[:16]}"
-        if refusal is not None:
-            run.count("refused_worker")
-            out.append(record.log("worker_refused", f"{report.worker}: {refusal}", run.now_s))
-            out.append(Send(peer, Refused(refusal)))
-            return
-        for other in list(run.workers.values()):
-            if other.name == report.worker and other.peer != peer:
-                failure.lose(run, out, other, f"replaced by pid {report.pid}")
-        worker = run.workers.get(peer)
-        if worker is None:
-            capacity = {"slots": 1.0, **report.capacity}
-            worker = Worker(peer, report.role, report.worker, report.pid, capacity, dict(capacity), run.now_s)
-            run.workers[peer] = worker
-            out.append(record.log("worker_joined", f"{report.worker} pid {report.pid}", run.now_s))
-        worker.seen_s = run.now_s
-        at = run.curriculum
-        out.append(
-            Send(
-                peer,
-                Welcome(
-                    PROTOCOL,
-                    self._incarnation,
-                    self.spec.heartbeat_s,
-                    at.checkpoint if report.role == "update" else None,
-                ),
-            )
-        )
-        if report.role == "rollout" and at.visible is not None:
-            out.append(Send(peer, UseWeights(at.visible)))
-        elif report.role == "source":
-            run.should_prefetch = True
-        self._reunite(worker, report, out)
-        if self._stopping is not None:
-            out.append(Send(peer, Stop(self._stopping.reason)))
-
-    def _reunite(self, worker: Worker, report: Hello, out: list[Instruction]) -> None:
-        """Take over the leases of a former coordinator, and cancel what somebody else holds or nobody needs."""
-        run = self.run
-        void = []
-        for held in report.held:
-            known = run.leases.get(held.lease)
-            if known is not None and known.worker is worker:
-                known.deadline_s = run.now_s + self.spec.lease_s
-                continue
-            episode = run.episodes.get(held.episode)
-            if episode is not None and episode.state == "planned" and worker.role == "rollout":
-                del run.rollout_queue[episode.number]
-                entry = episode.group.entry
-                lease.adopt(run, worker, held.lease, entry.max_rollout_s, episode, {})
-                episode.oldest = held.oldest
-                step(run, episode, "rolling", "adopted")
-            elif episode is not None and episode.state == "rolled" and worker.role == "verify":
-                del run.verify_queue[episode.number]
-                entry = episode.group.entry
-                lease.adopt(run, worker, held.lease, entry.max_verify_s, episode, entry.needs)
-                step(run, episode, "verifying", "adopted")
-            elif held.episode >= 0:
-                void.append(held.lease)
-        if void:
-            out.append(Send(worker.peer, Cancel(tuple(void))))
+        worker = reunion.join(self.run, out, peer, report, self._incarnation)
+        if worker is not None:
+            reunion.reunite(self.run, out, worker, report)
+            if self._stopping is not None:
+                out.append(Send(peer, Stop(self._stopping.reason)))
 
     def _on_heartbeat(self, worker: Worker, report: Heartbeat, out: list[Instruction]) -> None:
         lease.renew(self.run, worker, report.held)
@@ -383,20 +326,11 @@ class Core:
         return None
 
     def _on_resume(self, worker: Worker, report: Resume, out: list[Instruction]) -> None:
-        run, at = self.run, self.run.curriculum
-        if at.trainer != worker.peer:
-            if report.step > at.frontier or any(n not in run.batches for n in range(report.step + 1, at.frontier + 1)):
-                reason = f"the ledger cannot go on from step {report.step}; its newest checkpoint is {at.checkpoint}"
-                out.append(Send(worker.peer, Refused(reason)))
-                self._stop(out, 1, reason)
-                return
-            at.lineage += 1
-            at.trainer, at.trainer_step, at.resumed_step = worker.peer, report.step, report.step
-            out.append(record.curriculum(run))
-            out.append(record.log("lineage", f"{at.lineage} from step {report.step} by {worker.name}", run.now_s))
+        refusal = lineage.resume(self.run, out, worker, report.step)
+        if refusal is not None:
+            self._stop(out, 1, refusal)
         self._take = None
         self._has_asked_publication = False
-        out.append(Send(worker.peer, Resumed(WeightVersion(at.lineage, report.step))))
 
     def _on_take(self, worker: Worker, report: Take, out: list[Instruction]) -> None:
         if worker.peer != self.run.curriculum.trainer or report.lineage != self.run.curriculum.lineage:
@@ -404,49 +338,16 @@ class Core:
             return
         self._take = (worker.peer, report)
 
-    def _is_early(self, report: Commit) -> bool:
-        at = self.run.curriculum
-        return report.version.lineage == at.lineage and report.version.step > at.trainer_step + 1
-
     def _on_commit(self, worker: Worker, report: Commit, out: list[Instruction]) -> None:
-        run, at = self.run, self.run.curriculum
-        version = report.version
-        if version.lineage != at.lineage:
-            run.count("dead_lineage")
-            return
-        if version.step != at.trainer_step + 1 or version.step not in run.batches:
-            run.count("duplicate")
-            return
-        at.trainer_step = version.step
-        run.last_commit_s = run.now_s
-        if version.step > 1:
-            run.wait_s += report.wait_s
-        out.append(record.commit(report, run.now_s))
-        if report.checkpoint is not None:
-            self._vouch(report.checkpoint, out)
-        batch.commit(run, run.batches[version.step])
-        curriculum.after_commit(run, out)
-        out.append(record.curriculum(run))
-        self._has_asked_publication = False
-        self._watchdog.progress("update", run.now_s)
+        if lineage.commit(self.run, out, report):
+            self._has_asked_publication = False
+            self._watchdog.progress("update", self.run.now_s)
 
     def _on_weights_published(self, worker: Worker, report: WeightsPublished, out: list[Instruction]) -> None:
         curriculum.publish(self.run, out, report.weights)
 
     def _on_checkpoint_saved(self, worker: Worker, report: CheckpointSaved, out: list[Instruction]) -> None:
-        if report.checkpoint.version.lineage != self.run.curriculum.lineage:
-            self.run.count("dead_lineage")
-            return
-        self._vouch(report.checkpoint, out)
-
-    def _vouch(self, checkpoint: Checkpoint, out: list[Instruction]) -> None:
-        """Take in a checkpoint; batches before the one it replaces will never be taken again."""
-        run, at = self.run, self.run.curriculum
-        out.append(record.checkpoint(checkpoint, run.now_s))
-        oldest = at.checkpoint.version.step if at.checkpoint is not None else 0
-        at.checkpoint = checkpoint
-        for number in [number for number, taken in run.batches.items() if number <= oldest and taken.is_committed]:
-            del run.batches[number]
+        lineage.vouch(self.run, out, report.checkpoint)
 
     def _look_after_trainer(self) -> None:
         if self._take is not None and self._take[0] not in self.run.workers:
@@ -468,7 +369,9 @@ class Core:
         """Wait for work in progress: episodes that play or wait to be verified, and the step the trainer makes."""
         run = self.run
         has_trainer = any(worker.role == "update" for worker in run.workers.values())
-        is_idle = not any(item.episode is not None for item in run.leases.values()) and not run.verify_queue
+        has_verify = any(worker.role == "verify" for worker in run.workers.values())
+        is_idle = not any(item.episode is not None for item in run.leases.values())
+        is_idle &= not (run.verify_queue and has_verify)
         if (is_idle and (self._take is not None or not has_trainer)) or run.now_s > self._drain_by_s:
             self._stop(out, 130, "drained")
 
