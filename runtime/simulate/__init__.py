@@ -1,0 +1,1 @@
+"""Runs the coordinator's real core on a virtual clock."""
