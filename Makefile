@@ -1,7 +1,7 @@
-# make setup | train | test | lint | types | bench | clean
+# make setup | train | test | lint | types | bench | sabotage | clean
 #
 # ARGS     arguments handed on: make test ARGS="tests/dsl -k curriculum", make train ARGS="policy=tiny"
-# ONLY     one benchmark: make bench ONLY=check_latency
+# ONLY     one benchmark or list of sabotages: make bench ONLY=check_latency, make sabotage ONLY=language
 # WORKERS  test processes; 0 runs the tests in this one
 # TORCH    how pip gets PyTorch: make setup TORCH="torch --index-url https://download.pytorch.org/whl/cpu"
 
@@ -9,7 +9,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := test
-.PHONY: setup train test lint types bench clean
+.PHONY: setup train test lint types bench sabotage clean
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3 2>/dev/null) python3)
 WORKERS ?= 2
@@ -62,6 +62,9 @@ types: setup
 
 bench: setup
 	$(BIN)/python -m bench $(ONLY)
+
+sabotage: setup
+	$(BIN)/python -m tests.sabotage $(ONLY)
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

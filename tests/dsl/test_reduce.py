@@ -84,6 +84,15 @@ def test_what_lies_below_a_closed_gate_is_never_asked_for(grader: Grader) -> Non
     assert () == grader.needs(signals(), {})
 
 
+def test_a_verifier_of_later_terms_is_not_asked_for_behind_a_closed_gate(
+    compile_text: Callable[[str], Compiled],
+) -> None:
+    reward = "gate:\n  - if: m.good\n    else: -1\noutcome:\n  solved: 1.0*j.score"
+    grader = Grader(compile_text(domain(reward, verify=VERIFY)).require())
+    assert () == grader.needs({"trace": TRACE, "m": {**MEASURED, "good": False}}, {})
+    assert ("j",) == grader.needs({"trace": TRACE, "m": MEASURED}, {})
+
+
 def test_a_reward_that_is_not_finite_is_a_fault(grader: Grader) -> None:
     with pytest.raises(VerifierFault):
         grader.payout(signals(rate=math.inf), {})

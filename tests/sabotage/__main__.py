@@ -7,6 +7,7 @@ a test stays green: then it protects nothing.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def _turns_red(copy: Path, item: dict[str, str]) -> bool:
 
 
 def _pytest(copy: Path, test: str) -> int:
-    argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *test.split()]
+    argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(test)]
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy}"}
     return subprocess.run(argv, cwd=copy, env=environment, capture_output=True, check=False).returncode
 
