@@ -23,9 +23,10 @@ VERBS = {
     "try": "play one episode of a domain, step by step",
     "check": "check domains and curricula, with no model and no sandbox",
     "plan": "show the graph a run would execute, and what is proved about it",
-    "test": "run a domain's examples through its compiled reward",
+    "test": "run a domain's examples through its compiled reward, and its controls through its verifiers",
     "fmt": "rewrite declared files in one style",
     "schema": "print a JSON Schema for editors",
+    "init": "write a package with a domain of your own, which passes its own tests",
     "plugins": "list installed packages, what they offer and what failed to load",
 }
 """Verb -> one line; the verb's module has its name, or the one below where Python keeps that name for itself."""
