@@ -94,15 +94,18 @@ class GradeDesk:
         """Episodes without a verdict."""
         return len(self._grading)
 
-    def submit(self, key: int, entry: str, episode: Episode) -> None:
+    def submit(self, key: int, entry: str, episode: Episode, known: Mapping[str, Measurement] | None = None) -> None:
         """Begin to grade an episode.
 
         Args:
             key: Named in its verdict; unique among open ones.
             entry: Name of its mix entry.
             episode: As played; its answer and `trace.parsed` are made here.
+            known: Measurements that are there already, by name under `verify:`; they are not made again.
         """
         grading = _Grading(self.rubrics[entry], episode)
+        for name, measurement in (known or {}).items():
+            grading.take(name, measurement)
         self._grading[key] = grading
         if grading.rubric.program.answer is not None:
             self._run(key, grading, _PARSER)

@@ -3,13 +3,16 @@
     python -m assay.runtime.verify.guard CHANNEL LIFELINE
 
 It enters namespaces, forks the worker and waits. When the worker ends, the host closes the lifeline or the host is
-gone, it ends every descendant of the worker, however far it fled, and only then itself. It runs no plugin code.
+gone, it ends every descendant of the worker, however far it fled, removes its folder, and only then ends itself. It
+runs no plugin code.
 """
 
 import os
 import select
+import shutil
 import socket
 import sys
+from pathlib import Path
 
 from assay.runtime.verify import namespace
 from assay.runtime.verify.descent import end_children, kill
@@ -41,6 +44,9 @@ def main(channel_fd: int, lifeline_fd: int) -> int:
     poller.register(os.pidfd_open(worker), select.POLLIN)
     poller.poll()
     status = end_all(worker)
+    # The host may be gone; then nobody else removes it.
+    namespace.unmount(Path(setup.scratch))
+    shutil.rmtree(setup.scratch, ignore_errors=True)
     return status
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 _NEWNS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x4000, 0x40000
+_MNT_DETACH = 2
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -44,6 +45,11 @@ def mount_scratch(folder: Path, size_bytes: int) -> bool:
     options = f"size={size_bytes},nr_inodes=4096,mode=0700".encode()
     flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV)
     return bool(_libc.mount(b"scratch", bytes(folder), b"tmpfs", flags, options) == 0)
+
+
+def unmount(folder: Path) -> None:
+    """Take away what `mount_scratch` mounted; nothing there is well."""
+    _libc.umount2(bytes(folder), _MNT_DETACH)
 
 
 def drop_privileges() -> None:

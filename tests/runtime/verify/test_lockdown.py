@@ -247,7 +247,8 @@ HOST = """
 import sys, time
 from assay.runtime.verify.host import VerifierHost, VerifierRef
 from assay.runtime.verify.message import Job
-host = VerifierHost(paths=[sys.argv[1]], namespaces=sys.argv[2] == "True")
+from pathlib import Path
+host = VerifierHost(paths=[sys.argv[1]], namespaces=sys.argv[2] == "True", folder=Path(sys.argv[4]))
 ref = "assay-hazard:1.0.0:assay_hazard:run"
 host.start([VerifierRef(ref)])
 host.wait_started()
@@ -259,9 +260,10 @@ host.poll(60.0)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_everything_ends_with_a_host_that_is_killed(plugin_folder: str, namespaces: bool) -> None:
+def test_everything_ends_with_a_host_that_is_killed(plugin_folder: str, tmp_path: Path, namespaces: bool) -> None:
     mark = f"o{os.getpid()}{namespaces:d}"
     argv = [sys.executable, "-c", HOST, plugin_folder, str(namespaces), daemon(mark) + "\nwhile True: pass"]
+    argv.append(str(tmp_path))
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None
         guard = int(host.stdout.readline())
@@ -274,3 +276,4 @@ def test_everything_ends_with_a_host_that_is_killed(plugin_folder: str, namespac
     assert [watch] == select.select([watch], [], [], 10)[0]
     os.close(watch)
     assert [] == daemons(mark)
+    assert [] == list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ import json
 import re
 import tarfile
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -43,8 +43,11 @@ rm -f /tmp/.sever
 """
 
 
-def in_thread(function: Callable[_P, _R]) -> Callable[_P, Coroutine[Any, Any, _R]]:
-    """Run a blocking method in a thread, with the engine's errors as SandboxError."""
+def in_thread(function: Callable[_P, _R]) -> Callable[_P, Any]:
+    """Run a blocking method in a thread, with the engine's errors as SandboxError.
+
+    Returns Any rather than a coroutine's type: mypy and pyright do not agree on the one that the protocol wants.
+    """
 
     @wraps(function)
     async def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
