@@ -1,0 +1,1 @@
+"""Why a reward is what it is: of an episode, and of a term."""
