@@ -11,7 +11,7 @@ import msgspec
 from assay.core.error import AssayError, PluginError
 from assay.core.kind import Kind, parse_kind
 from assay.core.leaf import Parser, SourceLeaf, Verifier
-from assay.core.name import suggestion
+from assay.core.name import nearest, suggestion
 from assay.core.quantity import parse_count, parse_duration, parse_size
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
@@ -206,6 +206,8 @@ class _Reader:
             return
         try:
             source = open_source(leaf, bound.use, self.scope.params, self.base, split)
+            if not len(source):
+                self.say("DA001", scalar.span, f"{scalar.text.strip()} must hold at least one row, got none", "", at)
             for index in range(min(len(source), MAX_CHECKED_ROWS)):
                 if (reason := check_row(source.read(index), fields)) is not None:
                     self.say("DA001", scalar.span, f"row {index} of {scalar.text.strip()} {reason}", "", at)
@@ -224,7 +226,7 @@ class _Reader:
 
     def check_template(self, node: Scalar, at: str) -> None:
         faults, used = check_template(node.text, self.scope.fields)
-        self.used |= used
+        self.used |= used | {meant for fault in faults for meant in nearest(fault.name, self.scope.fields)}
         for fault in faults:
             if fault.name in self.scope.faulty:
                 continue

@@ -12,7 +12,7 @@ from assay.dsl.expr.fault import place, place_syntax
 from assay.dsl.expr.function import Entry
 from assay.dsl.expr.node import Expr, Ref, Signal, number, walk
 from assay.dsl.expr.parse import parse_expression
-from assay.dsl.expr.scope import Scope
+from assay.dsl.expr.scope import Scope, meant
 from assay.dsl.schema import read_number
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
@@ -64,10 +64,8 @@ class FormulaReader:
 
     def use(self, node: Expr) -> None:
         for part in walk(node):
-            if isinstance(part, Ref):
-                self.used.add(part.name)
-            elif isinstance(part, Signal):
-                self.used.add(part.owner)
+            if isinstance(part, (Ref, Signal)):
+                self.used |= meant(part.name if isinstance(part, Ref) else part.owner, self.scope)
 
     def mention(self, text: str) -> None:
         """Count every known name in an unreadable text as used: one cause, one finding."""
@@ -102,6 +100,7 @@ class FormulaReader:
         if text in self.scope.params:
             self.used.add(text)
             return Formula(scalar, at, Ref(name=text))
+        self.used |= meant(text, self.scope)
         if text.isidentifier() and text not in self.scope.faulty:
             self.say("RX001", scalar.span, f"unknown param `{text}`", suggestion(text, self.scope.params), at)
         elif not text.isidentifier():

@@ -16,7 +16,7 @@ from assay.core.registry import Offer, Registry
 from assay.dsl.expr.fault import Fault, place, place_syntax
 from assay.dsl.expr.node import Call, Expr, Items, Num, Ref, Text, Truth, Unary, strip, walk
 from assay.dsl.expr.parse import parse_call
-from assay.dsl.expr.scope import Scope
+from assay.dsl.expr.scope import Scope, meant
 from assay.dsl.program import Argument, Use
 from assay.dsl.source.diagnostic import Finding
 from assay.dsl.source.mark import Scalar
@@ -56,7 +56,7 @@ def bind_call(
     if call is None:
         mentioned = frozenset(name for name in (*scope.fields, *scope.params) if name in scalar.text)
         return None, [place_syntax(fault, scalar, at) for fault in syntax], mentioned
-    mentioned = frozenset(part.name for part in walk(call) if isinstance(part, Ref))
+    mentioned = frozenset(name for part in walk(call) if isinstance(part, Ref) for name in meant(part.name, scope))
     faults: list[Fault] = []
     kinds = [_argument_kind(arg, scope, faults, fields=fields) for arg in _values(call)]
     offer = _find(kind, call, registry, faults)
@@ -65,6 +65,9 @@ def bind_call(
         use = _bind(call, offer, [given for given in kinds if given is not None], faults)
     findings = [place(fault, scalar, at) for fault in faults]
     bound = None if use is None or offer is None or faults else Bound(offer, use, mentioned)
+    if bound is None and offer is not None:
+        # A call that lacks an argument would use the field of that name.
+        mentioned |= {p.name for p in _parameters(offer) if p.name in scope.fields}
     return bound, findings, mentioned
 
 
@@ -151,7 +154,7 @@ def _name_kind(node: Ref, scope: Scope, faults: list[Fault], *, fields: bool) ->
 
 def _bind(call: Call, offer: Offer, kinds: list[Kind], faults: list[Fault]) -> Use | None:
     leaf: Leaf | Factory = offer.value
-    parameters = leaf.bound_parameters if isinstance(leaf, Leaf) else leaf.parameters()
+    parameters = _parameters(offer)
     before = len(faults)
     chosen: dict[str, tuple[Expr, Kind, Kind]] = {}
     positional = [parameter for parameter in parameters if not parameter.is_keyword_only]
@@ -187,6 +190,11 @@ def _bind(call: Call, offer: Offer, kinds: list[Kind], faults: list[Fault]) -> U
     names = sorted(chosen, key=lambda name: (order.get(name.partition(".")[0], len(order)), name))
     arguments = tuple(Argument(name, strip(chosen[name][0])) for name in names)
     return Use(call.function, getattr(leaf, "version", 1), arguments)
+
+
+def _parameters(offer: Offer) -> tuple[Parameter, ...]:
+    leaf: Leaf | Factory = offer.value
+    return leaf.bound_parameters if isinstance(leaf, Leaf) else leaf.parameters()
 
 
 def _positional(parameters: list[Parameter], index: int) -> Parameter | None:

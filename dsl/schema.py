@@ -91,7 +91,9 @@ class _Checker:
             if not isinstance(node, Mapping):
                 return self.refuse(node, path, "must be a mapping")
             return self.mapping(node, shape, path, key)
-        if shape.form == "list" or (shape.form == "data" and isinstance(node, Sequence)):
+        if shape.form == "data" and isinstance(node, Sequence):
+            return node  # a row is judged by `fields`: DA001
+        if shape.form == "list":
             if not isinstance(node, Sequence):
                 return self.refuse(node, path, "must be a list")
             return self.sequence(node, shape, path, key)

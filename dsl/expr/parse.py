@@ -267,8 +267,12 @@ def _construct(tree: ast.expr) -> str:
         op = next(op for op in tree.ops if type(op) not in _COMPARE)
     for part in (op, tree):
         if type(part) in _CONSTRUCTS:
-            return f"a {_CONSTRUCTS[type(part)]}"
-    return f"a {type(tree).__name__.lower()}"
+            return _with_article(_CONSTRUCTS[type(part)])
+    return _with_article(type(tree).__name__.lower())
+
+
+def _with_article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 def _comment(body: str) -> int | None:

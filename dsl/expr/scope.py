@@ -4,6 +4,7 @@ import msgspec
 
 from assay.core.kind import Kind
 from assay.core.leaf import Function
+from assay.core.name import nearest
 from assay.core.signal import SignalSpec
 from assay.dsl.expr.interval import ANY, BOOL, Interval
 from assay.dsl.expr.node import Expr, Ref, Signal
@@ -77,6 +78,15 @@ def kind_interval(kind: Kind) -> Interval:
     lo = -ANY.hi if kind.lo is None else kind.lo
     hi = ANY.hi if kind.hi is None else kind.hi
     return Interval(lo, hi, kind.name == "int")
+
+
+def meant(name: str, scope: Scope) -> set[str]:
+    """Return the names that a use of `name` counts as a use of: itself, or what it misspells.
+
+    The misspelling is the one finding; that nothing uses the right name has the same cause.
+    """
+    known = (*scope.fields, *scope.params, *scope.signals, *scope.faulty)
+    return {name} if name in known or name == "success" else {name, *nearest(name, known)}
 
 
 def key(node: Ref | Signal) -> str:

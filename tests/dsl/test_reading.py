@@ -97,3 +97,33 @@ def test_a_written_default_has_the_digest_of_none(compile_text: Compile) -> None
     )
     assert written.digest == silent.digest
     assert written.digest == parse_program(print_program(written)).digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("{q}", "{qu}", [("RX001", "qu")]),
+        ("reward:\n", "params: {bonus: 1}\nreward:\n  success: m.rate > bonsu\n", [("RX001", "bonsu")]),
+        ("reward:\n", "params: {pay: -1}\nreward:\n  gate:\n    - {if: m.rate > 0, else: pya}\n", [("RX001", "pya")]),
+        ("m: test.measure()", "m: test.measure()\n  k: test.measure()", [("RW010", "k")]),
+        ("m.good", "n.good", [("RX001", "n.good"), ("RW010", "m")]),
+        ("m.good", "mm.good", [("RX001", "mm.good")]),
+    ],
+)
+def test_a_misspelled_name_is_one_finding(
+    compile_text: Compile, old: str, new: str, expected: list[tuple[str, str]]
+) -> None:
+    assert sorted(expected) == sorted(underlined(compile_text(domain(GOOD).replace(old, new))))
+
+
+@pytest.mark.parametrize("call", ["test.boxed(nmes)", "test.boxed()"])
+def test_a_call_that_lacks_a_field_does_not_leave_it_unused(compile_text: Compile, call: str) -> None:
+    text = domain(GOOD, fields="q: str\nnames: list[str]", verify=f"m: {call}", more="sandbox: {image: x}\n")
+    assert 1 == len(compile_text(text).findings)
+
+
+def test_rows_keep_their_numbers_beside_one_that_is_none(compile_text: Compile) -> None:
+    text = domain(GOOD).replace("    -\n      q: text\n", "    - 3\n    - {q: a}\n    - {p: a, q: b}\n    - [1]\n")
+    compiled = compile_text(text)
+    assert [("DA001", "3"), ("DA001", "p"), ("DA001", "[1]")] == underlined(compiled)
+    assert ["row 0", "row 2", "row 3"] == [item.message[:5] for item in compiled.findings]
