@@ -14,7 +14,6 @@ import os
 import secrets
 import selectors
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -150,5 +149,6 @@ def _hear(peer: socket.socket) -> bytes:
 
 
 def _end(message: str) -> None:
-    print(f"assay: {message}; this rank ends, restart the group", file=sys.stderr, flush=True)
+    # Straight to the descriptor: the main thread may be dying of the same loss and hold what `print` needs.
+    os.write(2, f"assay: {message}; this rank ends, restart the group\n".encode())
     os._exit(LOST_RANK)

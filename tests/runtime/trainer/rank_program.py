@@ -41,7 +41,8 @@ def main(policy: str, batches: str, folder: str, tensor_parallel: int, pipeline_
         results.append([result.loss, result.grad_norm, result.num_tokens, result.metrics])
     # A malformed sequence on one rank is refused by all; the group stays in step.
     bad = msgspec.structs.replace(steps[0][0][0], tokens=Array.of([-1] * len(steps[0][0][0].tokens), "int32"))
-    for spoiled in ([bad] if trainer.group.rank == trainer.group.world_size - 1 else [], []):
+    is_last = trainer.group.rank == trainer.group.world_size - 1
+    for spoiled in ([bad] if is_last else mine(steps[0][0]), []):
         try:
             trainer.update(spoiled, steps[0][1])
         except TrainerError as error:
