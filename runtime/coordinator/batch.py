@@ -1,8 +1,8 @@
 """Batches: formed once per step, the same for every attempt at it, in every lineage.
 
-Staleness at consumption is bounded by waiting: while a group must be consumed by a step to keep its bound and is not
-verified yet, the trainer waits for it. Groups go in the order they were admitted, so the shortest of them do not jump
-ahead of slow ones that are due.
+Staleness at consumption is bounded by waiting: a batch is not formed while it would leave behind more groups than the
+batches up to the step they are due at can hold. So the trainer waits for a slow group instead of dropping it, and
+quick ones do not jump ahead of it for ever.
 """
 
 import random
@@ -99,32 +99,30 @@ def _groups(run: Run, stage: StageSpec, step: int) -> Batch | None:
                 run.lag_sum += lag
                 run.lag_n += 1
                 run.lag_max = max(run.lag_max, lag)
-        if _due(run, stage, group) < step:
+        if credit.due(run, stage, group) < step:
             run.count("over_stale")
     return Batch(step, stage.name, groups, shuffled=run.spec.should_shuffle_rewards)
 
 
 def _choose(run: Run, stage: StageSpec, step: int) -> list[Group] | None:
+    """Return the groups of a step, those due first before others; None while too few are ready or others must come."""
     if len(run.ready) < stage.batch:
         return None
-    own = [group for group in run.groups.values() if group.stage == run.curriculum.phase]
-    if any(group.state == "open" and _due(run, stage, group) <= step for group in own):
-        return None
-    ready = sorted(run.ready.values(), key=lambda group: (_due(run, stage, group), group.number))
-    if not stage.per_entry:
-        return ready[: stage.batch] if len(ready) >= stage.batch else None
+    ready = sorted(run.ready.values(), key=lambda group: (credit.due(run, stage, group), group.number))
+    own = [group for group in run.groups.values() if group.stage == run.curriculum.phase and group.state != "batched"]
+    counts: list[tuple[str | None, int]] = [*stage.per_entry.items()] or [(None, stage.batch)]
     chosen: list[Group] = []
-    for name, count in stage.per_entry.items():
-        mine = [group for group in ready if group.entry.name == name][:count]
-        if len(mine) < count:
+    for name, count in counts:
+        first = [group for group in ready if name in (None, group.entry.name)][:count]
+        if len(first) < count:
             return None
-        chosen.extend(mine)
+        taken = {group.number for group in first}
+        left = [group for group in own if name in (None, group.entry.name) and group.number not in taken]
+        is_waiting = any(group.state == "open" for group in left)
+        if is_waiting and not credit.can_consume((credit.due(run, stage, group) for group in left), step, count):
+            return None
+        chosen.extend(first)
     return sorted(chosen, key=lambda group: group.number)
-
-
-def _due(run: Run, stage: StageSpec, group: Group) -> int:
-    """Return the last step that may consume a group: its weights are at least as new as when it was admitted."""
-    return group.oldest.step + credit.max_staleness(run, stage, group.entry.tier) + 1
 
 
 def _body(run: Run, group: Group) -> TrainGroup:

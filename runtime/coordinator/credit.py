@@ -4,14 +4,16 @@
 
 where `version` is the number of the stage's steps whose weights rollout workers already use. Groups admitted under a
 version can then all be consumed before their staleness bound, so a slow one is waited for and never dropped. A tier
-with a bound of its own gets the same formula with its share of the batch.
+with a bound of its own gets the same formula with its share of the batch; since its groups are due at other steps than
+their neighbours, each admission also asks whether all that is due by any step still fits into the batches until then.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
-from assay.runtime.coordinator.state import Run
+from assay.runtime.coordinator.state import Group, Run
 
 
 def max_staleness(run: Run, stage: StageSpec, tier: str) -> int:
@@ -55,11 +57,45 @@ def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
         peers = [other.name for other in run.entries.values() if other.tier == entry.tier]
         share = sum(by_entry[name] for name in peers)
         credit = math.ceil((bound + version + 1) * stage.batch * share - 1e-9) - _admitted(run, peers)
+    if credit > 0 and _has_bounds(run, stage) and not _fits(run, stage, entry):
+        credit = 0
     tier = run.spec.tiers.get(entry.tier)
     if tier is not None and tier.inflight is not None:
         room = tier.inflight - run.tier_inflight.get(entry.tier, 0)
         credit = min(credit, room // entry.group_size)
     return credit
+
+
+def due(run: Run, stage: StageSpec, group: Group) -> int:
+    """Return the last step that may consume a group: its weights are at least as new as when it was admitted."""
+    return group.oldest.step + max_staleness(run, stage, group.entry.tier) + 1
+
+
+def can_consume(dues: Iterable[int], after: int, batch: int, since: int = 0) -> bool:
+    """Whether groups due at these steps fit into batches of `batch` groups from step `after + 1` on.
+
+    Only what is due at step `since` or later is asked for: an admission answers for nothing that was there before.
+    """
+    total = 0
+    for step, number in sorted(Counter(dues).items()):
+        total += number
+        if step >= since and total > (step - after) * batch:
+            return False
+    return True
+
+
+def _has_bounds(run: Run, stage: StageSpec) -> bool:
+    return any(tier.max_staleness not in (None, stage.max_staleness) for tier in run.spec.tiers.values())
+
+
+def _fits(run: Run, stage: StageSpec, entry: EntrySpec) -> bool:
+    """Whether one more group of an entry leaves every group consumable by the step it is due at."""
+    at = run.curriculum
+    if at.visible is None:
+        return False
+    mine = at.visible.version.step + max_staleness(run, stage, entry.tier) + 1
+    waiting = [group for group in run.groups.values() if group.stage == at.phase and group.state != "batched"]
+    return can_consume([mine, *(due(run, stage, group) for group in waiting)], at.frontier, stage.batch, since=mine)
 
 
 def _admitted(run: Run, names: Iterable[str]) -> int:
