@@ -29,12 +29,15 @@ from assay.runtime.run.plan import RunPlan
 from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
 from assay.runtime.wire.server import socket_address
 
-_MAX_FAILURES = 5
+# Ends of one process in a row, each soon after its start.
+_MAX_FAILURES = 3
 _TICK_S = 0.5
 # A worker that left in order comes back if the run is not over so much later.
 _SECOND_THOUGHTS_S = 5.0
 # Of a policy that is still to be made, which is small.
 _LEAST_WEIGHT_BYTES = 64 << 20
+# Exit status of a run that was ended in order.
+DRAINED = 130
 # After the coordinator has ended, workers have its Stop already.
 _FAREWELL_S = 20.0
 
@@ -128,9 +131,10 @@ class LocalLauncher:
 
     def _on_end(self, child: Child, status: int) -> None:
         if child.role == "coordinator":
-            # A status of its own is a decision; a signal or a crash is not.
-            if status >= 0:
-                self.status = status
+            # A status of its own is a decision; a signal or a crash is not, unless it was asked to end before it
+            # could listen.
+            if status >= 0 or (self._is_draining and status == -signal.SIGTERM):
+                self.status = status if status >= 0 else DRAINED
                 return
             self._is_draining = False
         if status == 0:

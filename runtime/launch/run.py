@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import msgspec
 
 from assay.core.error import AssayError, RunFailed
-from assay.runtime.launch.local import LocalLauncher
+from assay.runtime.launch.local import DRAINED, LocalLauncher
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Reading
@@ -19,7 +19,6 @@ from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
 
-INTERRUPTED = 130
 _METRICS_S = 5.0
 
 
@@ -95,7 +94,7 @@ def launch(
             status = launcher.run(tick)
             reason = launcher.children[0].last_words()
         except KeyboardInterrupt:
-            status, reason = INTERRUPTED, "ended at once"
+            status, reason = DRAINED, "ended at once"
         except RunFailed as error:
             status, reason = 1, str(error)
         finally:

@@ -33,6 +33,8 @@ def prepare_run(job: Job, graph: Plan, registry: Registry) -> tuple[RunPlan, Run
     assert settings is not None and mix is not None and mix.compiled.curriculum is not None
     curriculum, domains = mix.compiled.curriculum, mix.compiled.domains
     # Everything that can be refused is refused before a folder is made.
+    if settings.policy.path is not None and not (Path(settings.policy.path) / "config.json").is_file():
+        raise ConfigError("a policy folder must hold a config.json", got="none", at=settings.policy.path)
     plan = build_plan(curriculum, domains, settings, registry, Path(settings.policy.path or "policy").resolve())
     require_golden(plan, registry)
     folder = make_folder(Path(settings.run.folder), plan.name)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from real_run import SMALL, Command
+from real_run import SMALL, Command, living
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +61,21 @@ def test_run_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert "the folder of runs must be writable" in ended.stderr
     assert "Set run.folder" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_policy_folder_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
+    ended = assay("train", "policy=folder", f"policy.path={tmp_path}", folder=tmp_path)
+    assert 1 == ended.returncode
+    assert "a policy folder must hold a config.json" in ended.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_process_that_cannot_live_ends_the_run_with_its_words(command: Callable[..., Command]) -> None:
+    run = command("train", *SMALL, "engine.dtype=bfloat16")
+    assert 1 == run.wait(), run.output
+    assert "rollout-0 must stay alive" in run.output
+    assert "a policy on a CPU must be float32, got bfloat16" in run.output
+    assert [] == living(run.process.pid)
 
 
 def test_resuming_nothing_is_refused(tmp_path: Path) -> None:

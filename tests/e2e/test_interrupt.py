@@ -64,9 +64,9 @@ def test_second_interrupt_ends_at_once(command: Callable[..., Command]) -> None:
     assert (run.run_folder / "summary.json").exists()
 
 
-def test_no_process_survives_a_killed_command(command: Callable[..., Command]) -> None:
+def test_killed_command_leaves_no_process_and_a_run_that_goes_on(command: Callable[..., Command]) -> None:
     run = command("train", *STEPS, "run.name=killed")
-    run.until(lambda status: status["step"] >= 2)
+    run.until(lambda status: status["step"] >= 12)
     assert len(living(run.process.pid)) >= 5
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
@@ -74,3 +74,19 @@ def test_no_process_survives_a_killed_command(command: Callable[..., Command]) -
     while living(run.process.pid):
         assert time.monotonic() < deadline, living(run.process.pid)
         time.sleep(0.02)
+
+    again = command("train", "resume=latest")
+    assert 0 == again.wait(), again.output
+    summary = json.loads((run.run_folder / "summary.json").read_text())
+    assert (50, 0) == (summary["updates"], summary["episodes"]["in_flight"])
+
+
+def test_interrupt_before_the_run_listens_ends_it(command: Callable[..., Command]) -> None:
+    run = command("train", *STEPS, "run.name=early")
+    while not run.processes():
+        assert run.process.poll() is None, run.output
+        time.sleep(0.005)
+    run.process.send_signal(signal.SIGINT)
+    assert 130 == run.wait(60), run.output
+    assert [] == living(run.process.pid)
+    assert 0 == json.loads((run.run_folder / "summary.json").read_text())["episodes"]["in_flight"]
