@@ -25,17 +25,23 @@ from assay.dsl.expr.check import check_expression
 from assay.dsl.expr.fault import place, place_syntax
 from assay.dsl.expr.function import BUILTIN
 from assay.dsl.expr.infer import infer
+from assay.dsl.expr.interval import Interval
+from assay.dsl.expr.narrow import Known, narrow
 from assay.dsl.expr.node import Expr, strip
 from assay.dsl.expr.parse import parse_expression
 from assay.dsl.expr.scope import Scope
 from assay.dsl.index import DomainIndex, Found, read_domain_file
 from assay.dsl.leaf import bind_call
 from assay.dsl.lint.budget import check_budgets
+from assay.dsl.lint.reach import closed_entries
 from assay.dsl.program import Program, Use
 from assay.dsl.rows import plain_value
 from assay.dsl.schema import check_shape, read_number
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
 from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
+
+# What rules see beside the entries.
+RULE_NAMES = ("step", "reward", "success")
 
 Edit = Callable[[str, Found], tuple[Found, list[Finding]]]
 
@@ -166,10 +172,15 @@ class _Compiler:
                 "YM005", node.span, f"unknown language edition, got {node.text.strip()}", f"write `assay: {EDITION}`"
             )
         mix = self.tree.get("mix")
+        if isinstance(mix, Mapping) and not mix.entries and not any(path.startswith("mix.") for path in self.faulty):
+            self.say("YM003", mix.span, "`mix` must hold at least one entry")
         for entry in mix if isinstance(mix, Mapping) else ():
+            name = entry.key.text
+            if name in RULE_NAMES:
+                self.say("YM001", entry.key.span, f"`{name}` is already what rules call something else")
             if isinstance(entry.value, Mapping):
-                self.entries[entry.key.text] = entry.value
-                self.domain(entry.key.text, entry.value)
+                self.entries[name] = entry.value
+                self.domain(name, entry.value)
         scope = Scope({"step": Kind("int", 0.0)}, {}, self.signals(), {}, None, self.unknown_entries())
         group_fields = {"reward": Kind("list", item=Kind("float")), "success": Kind("list", item=Kind("bool"))}
         group_scope = msgspec.structs.replace(scope, fields={**scope.fields, **group_fields})
@@ -191,8 +202,13 @@ class _Compiler:
             require=self.require(),
             summary=_text(self.tree, "summary"),
         )
+        self.reach(curriculum)
         self.findings += check_budgets(
-            [(b.name, b.sign, b.value, b.words) for b in curriculum.require],
+            [
+                (b.name, b.sign, b.value, b.words)
+                for b in curriculum.require
+                if not any(path.startswith(f"require.{b.name}.") for path in self.faulty)
+            ],
             {name: (shares.get(name, 0.0), domain) for name, domain in self.domains.items()},
             {budget.name: _span(self.tree.get("require"), budget.name) for budget in curriculum.require},
         )
@@ -245,6 +261,17 @@ class _Compiler:
         known = {name for name, domain in self.domains.items() if domain.program is not None}
         return frozenset(set(self.entries) - known)
 
+    def reach(self, curriculum: Curriculum) -> None:
+        """Report unlocks that wait for what will never be measured."""
+        if self.faulty or any(found.code == "CU001" for found in self.findings):
+            return
+        played = {name for stage in curriculum.stages if stage.kind == "rl" for name, s in stage.share.items() if s > 0}
+        unlocks = {name: entry.unlock for name, entry in curriculum.mix.items()}
+        for name, other in closed_entries(unlocks, played).items():
+            what = "itself" if name == other else f"`{other}`, which is never played before it"
+            span = cast(Node, self.entries[name].get("unlock")).span
+            self.say("CU001", span, f"`{name}` can never be unlocked: it waits for {what}")
+
     def entry(self, name: str, entry: Mapping, shares: dict[str, float], scope: Scope) -> MixEntry:
         unlock = self.rule(entry.get("unlock"), scope, f"mix.{name}.unlock", never="the entry would never be played")
         sampler = self.sampler(entry.get("sampler"), f"mix.{name}.sampler")
@@ -252,36 +279,43 @@ class _Compiler:
 
     def shares(self, names: Any, nodes: dict[str, Node | None], span: Span) -> dict[str, float]:
         """Return normalised shares; an entry without one has weight 1."""
+        before = len(self.findings)
         weights: dict[str, float] = {}
         for name, node in nodes.items():
             weight = float(read_number(node.text)) if isinstance(node, Scalar) else 1.0
             if weight < 0 and node is not None:
                 self.say("CU001", node.span, f"a share must be at least 0, got {weight:g}")
             weights[name] = max(weight, 0.0)
-        total = math.fsum(weights.values())
-        if names and total == 0:
-            self.say("CU001", span, "shares must not all be 0", "give at least one entry a share")
+        largest = max(weights.values(), default=0.0)
+        if largest == 0:
+            if names and len(self.findings) == before:
+                self.say("CU001", span, "shares must not all be 0", "give at least one entry a share")
             return dict.fromkeys(weights, 0.0)
-        return {name: weight / total for name, weight in weights.items()}
+        # By the largest first: a sum of shares near the end of float64 would be infinite.
+        total = math.fsum(weight / largest for weight in weights.values())
+        return {name: weight / largest / total for name, weight in weights.items()}
 
     def stages(self, scope: Scope, mix: dict[str, float]) -> tuple[Stage, ...]:
         node = self.tree.get("stages")
         if not isinstance(node, Mapping):
             return (Stage("all", "rl", None, mix),)
         stages: list[Stage] = []
+        start = 0.0
         for item in node:
             if not isinstance(item.value, Mapping):
                 continue
             name, body = item.key.text, item.value
             if stages and stages[-1].until is None and f"stages.{stages[-1].name}.until" not in self.faulty:
                 self.say("CU001", item.key.span, f"stage `{name}` can never begin: `{stages[-1].name}` lasts forever")
-            stages.append(self.stage(name, body, scope, mix))
+            stages.append(self.stage(name, body, scope, mix, start))
+            start = _step_after(stages[-1].until, scope, start)
             self.group_per_batch(item.key.span, stages[-1])
         if not stages:
             self.say("CU001", node.span, "a curriculum with `stages` must have at least one")
         return tuple(stages)
 
-    def stage(self, name: str, body: Mapping, scope: Scope, mix: dict[str, float]) -> Stage:
+    def stage(self, name: str, body: Mapping, scope: Scope, mix: dict[str, float], start: float) -> Stage:
+        """Read one stage; `start` is the first step at which it can begin."""
         at = f"stages.{name}"
         share = body.get("share")
         shares = mix
@@ -290,11 +324,18 @@ class _Compiler:
                 if entry.key.text not in self.entries:
                     hint = suggestion(entry.key.text, self.entries)
                     self.say("CU001", entry.key.span, f"unknown entry `{entry.key.text}`", hint)
-            shares = self.shares(share.entries, {e.key.text: e.value for e in share}, share.span)
+            is_whole = not any(path.startswith(f"{at}.share.") for path in self.faulty)
+            shares = self.shares(is_whole, {e.key.text: e.value for e in share}, share.span)
         until = body.get("until")
         rule = None
         if isinstance(until, Scalar) and until.text.strip() != "forever":
-            rule = self.rule(until, scope, f"{at}.until", never="write `forever` where that is meant")
+            known = {"step": Interval(start, math.inf, is_int=True)}
+            rule = self.rule(until, scope, f"{at}.until", known, never="write `forever` where that is meant")
+            if rule is not None and infer(rule, scope, BUILTIN, known).interval.lo > 0.0:
+                hint = "`step` counts from the start of the run, not of the stage"
+                self.say(
+                    "CU001", until.span, f"stage `{name}` is over when it begins, at step {start:g} or later", hint
+                )
         decay = _number(body, "decay", 0.0)
         if decay > 1:
             self.say("YM003", cast(Node, body.get("decay")).span, f"`decay` must lie in [0, 1], got {decay:g}")
@@ -338,7 +379,7 @@ class _Compiler:
         self.findings += findings
         return None if bound is None else bound.use
 
-    def rule(self, node: Node | None, scope: Scope, at: str, *, never: str) -> Expr | None:
+    def rule(self, node: Node | None, scope: Scope, at: str, known: Known | None = None, *, never: str) -> Expr | None:
         if not isinstance(node, Scalar):
             return None
         parsed, syntax = parse_expression(node.text)
@@ -349,7 +390,7 @@ class _Compiler:
         self.findings += [place(fault, node, at) for fault in faults]
         if typed is None:
             return None
-        fact = infer(parsed, scope, BUILTIN)
+        fact = infer(parsed, scope, BUILTIN, known)
         self.findings += [place(fault, node, at) for fault in fact.faults]
         if not fact.faults and fact.interval.hi < 1.0:
             self.say("CU001", node.span, f"`{at}` can never be true", never)
@@ -416,6 +457,13 @@ def read_budget(text: str, unit: str) -> tuple[str, float] | None:
         except ValueError:
             return None
     return (match[1], float(match[2])) if match[3] == unit else None
+
+
+def _step_after(until: Expr | None, scope: Scope, start: float) -> float:
+    """Return the first step at which the next stage can begin; every stage takes at least one."""
+    known: Known | None = {"step": Interval(start, math.inf, is_int=True)}
+    known = known if until is None else narrow(until, cast(Known, known), scope, holds=True)
+    return start + 1 if known is None else max(start + 1, known["step"].lo)
 
 
 def _span(node: Node | None, key: str) -> Span:

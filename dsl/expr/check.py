@@ -105,7 +105,8 @@ class _Checker:
         if isinstance(node, Signal):
             specs = self.scope.signals.get(owner)
             if specs is None:
-                what = "a field or param has no signals" if self.scope.kind(Ref(name=owner)) else "unknown verifier"
+                unknown = "unknown verifier" if "trace" in self.scope.signals else "unknown entry"
+                what = "a field or param has no signals" if self.scope.kind(Ref(name=owner)) else unknown
                 return self.fault("RX001", node, f"{what}: `{owner}`", suggestion(owner, self.scope.signals))
             spec = specs.get(node.name)
             if spec is None:
