@@ -24,10 +24,14 @@ VERBS = {
     "check": "check domains and curricula, with no model and no sandbox",
     "plan": "show the graph a run would execute, and what is proved about it",
     "test": "run a domain's examples through its compiled reward, and its controls through its verifiers",
+    "diff": "say what an edit of a domain costs: reuse, reduce, regrade or rerun",
+    "regrade": "grade a run's stored episodes under an edited domain",
+    "explain": "show why an episode's reward is what it is, or what a term is",
     "fmt": "rewrite declared files in one style",
     "schema": "print a JSON Schema for editors",
     "init": "write a package with a domain of your own, which passes its own tests",
     "plugins": "list installed packages, what they offer and what failed to load",
+    "doctor": "say what is missing on this machine, and the command that installs it",
 }
 """Verb -> one line; the verb's module has its name, or the one below where Python keeps that name for itself."""
 

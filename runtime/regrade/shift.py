@@ -102,7 +102,9 @@ def shift(paid: Sequence[Paid], to_advantages: Callable[[list[float]], list[floa
     for one in paid:
         if one.before is not None and one.after is not None:
             groups.setdefault(one.group, []).append(one)
-    counts = dict.fromkeys(("swapped", "tied", "parted", "pairs", "reranked", "silenced", "voiced", "groups"), 0)
+    counts: dict[str, int] = dict.fromkeys(
+        ("swapped", "tied", "parted", "pairs", "reranked", "silenced", "voiced", "groups"), 0
+    )
     flips: list[Flip] = []
     for number, siblings in groups.items():
         if len(siblings) < 2:

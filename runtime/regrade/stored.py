@@ -164,7 +164,9 @@ class StoredRun:
         return [float(value) for value in algorithm.advantages([(entry, rewards)])[0]]
 
     def _read(self, packed: bytes) -> bytes:
-        if self._store is None:
+        store = self._store
+        if store is None:
             options = self.plan.settings["store"]["options"]
-            self._store = resolve(self.plan.factories["store"])(self.folder.blobs, None, **options)
-        return self._store.get(msgspec.msgpack.decode(packed, type=BlobRef))
+            store = self._store = resolve(self.plan.factories["store"])(self.folder.blobs, None, **options)
+        assert store is not None
+        return store.get(msgspec.msgpack.decode(packed, type=BlobRef))

@@ -1,0 +1,190 @@
+"""What the reward would have been: one signal moved at a time, through the scalar back end.
+
+A signal is moved to values that mean something: the other truth value, the places where the reward's expressions change
+their course, values that siblings reached, and the ends of its range. Nothing else is moved with it, so that a move
+that could not happen alone is still shown alone.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assay.core.error import VerifierFault
+from assay.core.kind import Kind
+from assay.dsl.change import signals_read
+from assay.dsl.expr.narrow import constant
+from assay.dsl.expr.node import Binary, Call, Compare, Expr, Ref, Signal, walk
+from assay.dsl.program import Program
+from assay.dsl.reduce import Grader, Signals
+
+_TOLERANCE = 1e-9
+# An episode has at least one turn, and a turn at least one token.
+_LEAST = {"trace.turns": 1, "trace.tokens": 1, "trace.prompt_tokens": 1}
+
+
+class Counterfactual(msgspec.Struct, frozen=True):
+    """One signal at another value.
+
+    Attributes:
+        signal: Which, `verifier.signal` or `trace.x`.
+        value: Its other value.
+        was: As it was.
+        reward: What would have been paid; None where that needs signals that were not measured.
+        gain: By how much it would have been higher; negative where lower.
+        missing: What would have had to be measured.
+    """
+
+    signal: str
+    value: Any
+    was: Any
+    reward: float | None
+    gain: float | None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line, such as `0.4 higher had ans.equal been true`."""
+        had = _had(self.signal, self.value, self.was)
+        if self.gain is None:
+            return f"not known had {had}: {', '.join(self.missing)} was not measured"
+        return f"{abs(self.gain):.4g} {'higher' if self.gain > 0 else 'lower'} had {had}"
+
+
+def counterfactuals(
+    grader: Grader, signals: Signals, fields: Mapping[str, Any], siblings: Sequence[Signals] = ()
+) -> list[Counterfactual]:
+    """Return the moves that would have changed the reward, the largest gain first.
+
+    Per signal there is the move that gains most, and the nearest one where that is another; the nearest loss where
+    nothing gains.
+
+    Args:
+        grader: Of the program.
+        signals: As measured.
+        fields: Of the task.
+        siblings: Signals of other episodes of the task.
+    """
+    now = grader.payout(signals, fields).reward
+    found: list[Counterfactual] = []
+    for owner, names in signals_read(grader.program).items():
+        for name in names:
+            if owner in signals and name in signals[owner]:
+                found += _moves(grader, signals, fields, siblings, (owner, name), now)
+    return sorted(found, key=lambda one: -math.inf if one.gain is None else -one.gain)
+
+
+def _moves(
+    grader: Grader,
+    signals: Signals,
+    fields: Mapping[str, Any],
+    siblings: Sequence[Signals],
+    key: tuple[str, str],
+    now: float,
+) -> list[Counterfactual]:
+    owner, name = key
+    was = signals[owner][name]
+    kind = grader.scope.kind(Signal(owner=owner, name=name))
+    assert kind is not None
+    reached = [one[owner][name] for one in siblings if owner in one and name in one[owner]]
+    tried = []
+    for value in _values(grader.program, kind, key, was, reached):
+        moved = {**signals, owner: {**signals[owner], name: value}}
+        tried.append(_tried(grader, moved, fields, f"{owner}.{name}", value, was, now))
+    gains = [one for one in tried if one.gain is not None and one.gain > _TOLERANCE]
+    losses = [one for one in tried if one.gain is not None and one.gain < -_TOLERANCE]
+    unknown = [one for one in tried if one.gain is None]
+    chosen = []
+    if gains:
+        most = max(one.gain or 0.0 for one in gains)
+        best = min((one for one in gains if (one.gain or 0.0) > most - _TOLERANCE), key=_distance)
+        nearest = min(gains, key=_distance)
+        chosen = [best] if nearest.value == best.value else [best, nearest]
+    elif losses:
+        chosen = [min(losses, key=_distance)]
+    return [*chosen, *unknown[:1]]
+
+
+def _tried(
+    grader: Grader, signals: Signals, fields: Mapping[str, Any], name: str, value: Any, was: Any, now: float
+) -> Counterfactual:
+    if missing := grader.needs(signals, fields):
+        return Counterfactual(name, value, was, None, None, missing)
+    try:
+        reward = grader.payout(signals, fields).reward
+    except VerifierFault:
+        return Counterfactual(name, value, was, now, 0.0)  # a value that cannot be paid is no alternative
+    return Counterfactual(name, value, was, reward, reward - now)
+
+
+def _values(program: Program, kind: Kind, key: tuple[str, str], was: Any, reached: Sequence[Any]) -> list[Any]:
+    """Return other values worth trying, without doubles."""
+    if kind.name == "bool":
+        return [not was]
+    if kind.name == "literal":
+        return [choice for choice in kind.choices if choice != was]
+    found: list[Any] = list(reached)
+    if kind.name in ("int", "float"):
+        lo = max(kind.lo if kind.lo is not None else -math.inf, _LEAST.get(".".join(key), -math.inf))
+        hi = math.inf if kind.hi is None else kind.hi
+        step = 1.0 if kind.name == "int" else 0.0
+        for edge in (*_edges(program, key), lo, hi):
+            around = (edge - step, edge, edge + step) if step else (_below(edge), edge, _above(edge))
+            found += [value for value in around if math.isfinite(value)]
+        found = [int(value) if kind.name == "int" else float(value) for value in found if lo <= value <= hi]
+    return [value for value in _unique(found) if value != was]
+
+
+def _edges(program: Program, key: tuple[str, str]) -> list[float]:
+    """Return the constants that a signal is compared with, capped at or scaled by a neighbour, wherever it stands."""
+    scope = Grader(program).scope
+    reward = program.reward
+    nodes: list[Expr] = [gate.condition for gate in reward.gates]
+    nodes += [term.value for _, terms in reward.sections() for term in terms]
+    nodes += [node for node in (reward.when, reward.success) if node is not None]
+    found: list[float] = []
+    for node in nodes:
+        for part in walk(node):
+            items = part.items if isinstance(part, Compare) else part.args if isinstance(part, Call) else ()
+            if any(_holds(item, key) for item in items):
+                found += [value for item in items if (value := constant(item, scope)) is not None]
+    return found
+
+
+def _holds(node: Expr, key: tuple[str, str]) -> bool:
+    """Whether a node is the signal, or the signal shifted or scaled: then a constant beside it is near an edge."""
+    if isinstance(node, Binary):
+        return _holds(node.left, key) or _holds(node.right, key)
+    return isinstance(node, Signal) and (node.owner, node.name) == key and not isinstance(node, Ref)
+
+
+def _below(value: float) -> float:
+    return math.nextafter(value, -math.inf)
+
+
+def _above(value: float) -> float:
+    return math.nextafter(value, math.inf)
+
+
+def _unique(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
+
+
+def _distance(one: Counterfactual) -> float:
+    is_number = isinstance(one.value, (int, float)) and isinstance(one.was, (int, float))
+    return abs(one.value - one.was) if is_number else 0.0
+
+
+def _had(signal: str, value: Any, was: Any) -> str:
+    if signal == "trace.turns":
+        return f"it stopped at turn {value}" if value < was else f"it gone on to turn {value}"
+    if signal == "trace.truncated":
+        return "it been cut off" if value else "it come to its end"
+    if isinstance(value, bool):
+        return f"{signal} been {str(value).lower()}"
+    return f"{signal} been {value:.6g}" if isinstance(value, float) else f"{signal} been {value!r}"
