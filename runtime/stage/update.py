@@ -139,6 +139,9 @@ class UpdateStage:
         if resumed is None:
             return False
         self._version = resumed.version
+        if self._saved is not None:
+            # The same weights, under the name they have in the new lineage.
+            self._saved = resumed.version
         return True
 
     def _step(self) -> bool:
