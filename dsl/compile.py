@@ -158,6 +158,8 @@ def _functions(registry: Registry) -> tuple[dict[str, Entry], list[Finding]]:
 def _allowed(found: list[Finding], declared: Declared) -> list[Finding]:
     """Leave out what `allow:` names; an entry that matches nothing is a warning itself."""
     aliases = {f"reward.gate.{gate.name}": f"reward.gate.{gate.index}" for gate in declared.gates}
+    # What is wrong with the reward as a whole is shown at its outcome.
+    aliases["reward"] = "reward.outcome"
     kept = list(found)
     for allowance, span in declared.allow:
         matches = [f for f in found if f.code == allowance.code and allowance.at in (f.at, aliases.get(f.at))]

@@ -220,6 +220,8 @@ def _number_misfit(text: str, shape: Shape) -> str | None:
         return f"must be {describe(shape)}"
     if shape.form == "int" and not isinstance(value, int):
         return f"must be {describe(shape)}"
+    if shape.form in ("duration", "size") and value <= 0:
+        return "must be more than 0"
     if shape.lo is not None and value < shape.lo:
         return f"must be at least {shape.lo:g}"
     return None

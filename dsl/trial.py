@@ -43,7 +43,12 @@ class TrialReader:
         node = Signal(owner=owner, name=name) if name else Ref(name=owner)
         kind = self.scope.kind(node) if owner not in self.scope.params else None
         if kind is None:
-            if owner not in self.scope.faulty:
+            if key.text in self.scope.params:
+                self.say("RX003", key.span, f"`{key.text}` is a param, which has its value already", "", at)
+            elif key.text in self.scope.signals:
+                hint = f"name one of its signals: {', '.join(f'{owner}.{n}' for n in self.scope.signals[owner])}"
+                self.say("RX003", key.span, f"`{key.text}` is a verifier, not a value", hint, at)
+            elif owner not in self.scope.faulty:
                 self.say("RX001", key.span, f"unknown name `{key.text}`", suggestion(key.text, self.scope.names()), at)
             return plain_value(value)
         read, reason = read_value(value, kind)

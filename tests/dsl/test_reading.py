@@ -127,3 +127,25 @@ def test_rows_keep_their_numbers_beside_one_that_is_none(compile_text: Compile) 
     compiled = compile_text(text)
     assert [("DA001", "3"), ("DA001", "p"), ("DA001", "[1]")] == underlined(compiled)
     assert ["row 0", "row 2", "row 3"] == [item.message[:5] for item in compiled.findings]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("params: {k: 1}\nexamples: [{given: {k: 1}, reward: 1}]", ("RX003", "k")),
+        ("examples: [{given: {m: 1}, reward: 1}]", ("RX003", "m")),
+        ("examples: [{given: {n: 1}, reward: 1}]", ("RX001", "n")),
+        ("sandbox: {image: x, time: 0s}", ("YM003", "0s")),
+        ("sandbox: {image: x, memory: 0GiB}", ("YM003", "0GiB")),
+    ],
+)
+def test_faults_beside_the_reward(compile_text: Compile, more: str, expected: tuple[str, str]) -> None:
+    found = underlined(compile_text(domain(GOOD, more=more)))
+    assert [expected] == [item for item in found if item != ("RW010", "k")]
+
+
+@pytest.mark.parametrize("at", ["reward", "reward.outcome"])
+def test_a_finding_about_the_whole_reward_is_allowed_at_its_outcome(compile_text: Compile, at: str) -> None:
+    text = domain("outcome:\n  a: 0.1*m.rate\nprocess:\n  b: -1*m.bad")
+    assert ["RW020"] == codes(compile_text(text))
+    assert [] == codes(compile_text(f"{text}allow: [{{code: RW020, at: {at}, because: so}}]\n"))
