@@ -69,6 +69,7 @@ def launch(
     with Display(plan, folder.path, stream) as display:
         num_signals = 0
         look_s = 0.0
+        has_warned = False
 
         def on_signal(number: int, _: object) -> None:
             nonlocal num_signals
@@ -79,8 +80,12 @@ def launch(
             launcher.drain()
 
         def tick() -> None:
-            nonlocal look_s
+            nonlocal look_s, has_warned
             shown = display.tick()
+            if not has_warned and folder.protections.exists():
+                has_warned = True
+                for line in missing_protections(folder):
+                    display.say(f"warning: not locked down here: {line}")
             if shown is not None and shown.step and stopwatch.first_update_s is None:
                 stopwatch.first_update_s = _first_update_s(folder, shown.at_s, stopwatch.wall_s)
             if time.monotonic() >= look_s:
@@ -123,6 +128,12 @@ def conclude(
         write_summary(folder.summary, summary)
         write_report(folder.report, plan, reading, summary)
     return summary
+
+
+def missing_protections(folder: RunFolder) -> list[str]:
+    """Return what verifiers are not kept from on this machine; one line each."""
+    found = json.loads(folder.protections.read_bytes())
+    return sorted({line for one in found.values() for line in one["missing"]})
 
 
 def empty_summary(entries: tuple[str, ...], wall_s: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 * `ledger.sqlite`, `blobs/`: everything that happened, trajectories and tasks
 * `policy/`, `checkpoints/`: Hugging Face folders, at the start and at `<lineage>.<step>`
 * `processes.json`, `logs/`, `sock/`: role, pid and command, output, the coordinator's socket
+* `protections.json`: what verifiers are kept from here, and what not
 * `status.json`, `metrics.jsonl`, `summary.json`, `report.html`: where it stands and what came of it
 """
 
@@ -50,6 +51,11 @@ class RunFolder:
     def probes(self) -> Path:
         """Log-probs of the trainer per published version."""
         return self.path / "probes"
+
+    @property
+    def protections(self) -> Path:
+        """What verifiers are kept from on this machine, and what not."""
+        return self.path / "protections.json"
 
     @property
     def logs(self) -> Path:

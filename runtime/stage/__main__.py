@@ -7,9 +7,11 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from assay.core.array import Array
 from assay.core.error import AssayError
@@ -130,9 +132,20 @@ def run_verify(plan: RunPlan, folder: RunFolder, name: str) -> None:
 
     desk = GradeDesk(VerifierHost(), rubrics(plan.entries))
     desk.host.wait_started()
+    write_protections(folder, desk.host.locked)
     store = open_store(plan, folder, None)
     client = connect(plan, folder, "verify", name, {"slots": float(_VERIFY_SLOTS)})
     serve(client, VerifyStage(desk, store, client))
+
+
+def write_protections(folder: RunFolder, locked: Mapping[str, tuple[str, ...]]) -> None:
+    """Say in the run folder what verifiers are kept from here, and what they are not."""
+    from assay.runtime.verify.lockdown import missing
+
+    found = {name: {"in_force": words, "missing": missing(words)} for name, words in locked.items()}
+    draft = folder.protections.with_suffix(f".{os.getpid()}")
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    draft.replace(folder.protections)
 
 
 def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:

@@ -162,6 +162,15 @@ def test_run_folder_holds_what_a_reader_needs(small_run: Command) -> None:
     assert not list(Path("/dev/shm").glob("assay-weights-*/owner.json")) or _no_weights_of(folder)
 
 
+def test_protections_of_verifiers_are_said(small_run: Command) -> None:
+    found = json.loads((small_run.run_folder / "protections.json").read_text())
+    (one,) = found.values()
+    assert "no_new_privileges" in one["in_force"]
+    for line in one["missing"]:
+        assert f"warning: not locked down here: {line}" in small_run.output
+    assert ("warning" in small_run.output) == bool(one["missing"])
+
+
 def test_report_is_one_file_without_network(small_run: Command) -> None:
     page = (small_run.run_folder / "report.html").read_text()
     assert page.count("<svg") >= 8
