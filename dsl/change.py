@@ -49,7 +49,7 @@ class Change(msgspec.Struct, frozen=True):
         after: And after.
         reasons: In the order of the file; parts that cost nothing are among them.
         sources: Verification after -> the one before that made the same measurement; None where none did.
-        is_same_reward: Equal signals give equal rewards, terms and successes.
+        is_same_reward: Equal signals under equal names give equal rewards, terms and successes.
     """
 
     before: str
@@ -73,7 +73,7 @@ def dearest(effects: Iterator[Effect] | tuple[Effect, ...]) -> Effect:
 def classify(before: Program, after: Program) -> Change:
     """Compare two programs of one domain."""
     sources = {name: _source(name, verify, before, after) for name, verify in after.verify.items()}
-    is_same = _reward_key(before) == _reward_key(after) and all(sources.get(n, n) == n for n in _read(after))
+    is_same = _reward_key(before) == _reward_key(after) and all(sources[n] in (None, n) for n in _read(after))
     reasons = [*_labels(before, after), *_rollout(before, after), *_verify(before, after, sources)]
     if not is_same:
         reasons += _reward(before, after)
@@ -91,7 +91,7 @@ def _settled(value: Any, params: Mapping[str, float]) -> Any:
         if value.get("op") == "ref" and value.get("name") in params:
             return {"op": "num", "text": number_text(params[value["name"]])}
         return {key: _settled(item, params) for key, item in value.items()}
-    return [_settled(item, params) for item in value] if isinstance(value, list) else value
+    return [_settled(item, params) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _labels(before: Program, after: Program) -> Iterator[Reason]:
@@ -197,6 +197,8 @@ def _asked_behind(closed: int, before: Program, after: Program, sources: Mapping
     for gate in after.reward.gates:
         owners = verifiers_of(gate.condition, scope)
         condition = settle(gate.condition, after.params)
+        if any(sources.get(name) is None for name in owners):
+            return list(asked)  # what it reads is measured anew, which has a reason of its own
         was_open = next((is_open for known, is_open in outcomes if known == condition), None)
         if was_open is None or any(sources.get(name) != name for name in owners):
             asked |= dict.fromkeys(owners)
