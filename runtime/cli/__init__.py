@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from assay import __version__
 from assay.core.error import AssayError
@@ -32,6 +33,7 @@ VERBS = {
     "init": "write a package with a domain of your own, which passes its own tests",
     "plugins": "list installed packages, what they offer and what failed to load",
     "doctor": "say what is missing on this machine, and the command that installs it",
+    "completion": "print a script that completes all of this in bash, zsh or fish",
 }
 """Verb -> one line; the verb's module has its name, or the one below where Python keeps that name for itself."""
 
@@ -75,14 +77,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+def verb_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a verb's own arguments."""
+    verb = _module(name)
+    parser = _parser(f"assay {name}", verb.DESCRIPTION, verb.EPILOG)
+    verb.add_arguments(parser)
+    return parser
+
+
+def _module(name: str) -> Any:
+    return import_module(f"assay.runtime.cli.{_MODULES.get(name, name)}")
+
+
 def _run(argv: list[str], terminal: Terminal) -> int:
     if argv and argv[0] in VERBS:
-        verb = import_module(f"assay.runtime.cli.{_MODULES.get(argv[0], argv[0])}")
-        parser = _parser(f"assay {argv[0]}", verb.DESCRIPTION, verb.EPILOG)
-        verb.add_arguments(parser)
         # Overrides and options in any order: `plan -m trainer.lr=1,2 --format json run.seed=3`.
-        return int(verb.run(parser.parse_intermixed_args(argv[1:]), terminal))
-    lines = "\n".join(f"  {name:<9}{line}" for name, line in VERBS.items())
+        arguments = verb_parser(argv[0]).parse_intermixed_args(argv[1:])
+        return int(_module(argv[0]).run(arguments, terminal))
+    lines = "\n".join(f"  {name:<12}{line}" for name, line in VERBS.items())
     description = "Declare what counts as a good answer; check the declaration; train a policy on it."
     parser = _parser("assay", f"{description}\n\nverbs:\n{lines}", _EPILOG)
     parser.add_argument("--version", action="version", version=f"assay {__version__}")

@@ -1,0 +1,1 @@
+"""Tab completion: what may stand where on the command line, and how each shell is told."""
