@@ -170,7 +170,7 @@ class _Builder:
                 return None if items is None else Logic(sign=sign, items=items, **at)
             case ast.Compare() if all(type(op) in _COMPARE for op in tree.ops):
                 items = self.all([tree.left, *tree.comparators])
-                signs = tuple(_COMPARE[type(op)] for op in tree.ops)
+                signs: tuple[CompareOp, ...] = tuple(_COMPARE[type(op)] for op in tree.ops)
                 return None if items is None else Compare(signs=signs, items=items, **at)
             case ast.IfExp():
                 parts = self.all([tree.test, tree.body, tree.orelse])

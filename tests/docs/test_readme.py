@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from assay.core.registry import Registry
 from assay.dsl.compile import compile_bytes
@@ -40,7 +41,7 @@ def test_the_shown_message_is_the_compilers(tmp_path: Path) -> None:
 
 
 def test_the_plugin_loads() -> None:
-    namespace: dict[str, object] = {"__name__": "readme_plugin"}
+    namespace: dict[str, Any] = {"__name__": "readme_plugin"}
     exec(block("python"), namespace)
     offers = Registry()
     offers.add(type("Plugin", (), {"assay_verifiers": staticmethod(namespace["assay_verifiers"])})(), "mine", "1")
