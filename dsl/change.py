@@ -240,6 +240,13 @@ def signals_read(program: Program) -> dict[str, tuple[str, ...]]:
     return {owner: tuple(names) for owner, names in found.items()}
 
 
+def fields_read(program: Program) -> tuple[str, ...]:
+    """Return the fields that the reward or `success` reads."""
+    nodes = (*_formulas(program.reward).values(), program.reward.success)
+    parts = (part for node in nodes for part in walk(node))
+    return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, Ref) and part.name in program.fields))
+
+
 def _call_key(verify: Verify, program: Program) -> Any:
     return settle(verify.use, program.params)
 

@@ -12,7 +12,7 @@ import msgspec
 from assay.core.digest import digest
 from assay.core.signal import SignalValue
 from assay.core.verdict import Measurement, Verdict
-from assay.dsl.change import Change, Effect, Reason, classify, signals_read
+from assay.dsl.change import Change, Effect, Reason, classify, fields_read, signals_read
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import Program, Rows
 from assay.dsl.reduce import Grader
@@ -63,8 +63,7 @@ class Recall:
 
     def needs_fields(self) -> bool:
         """Whether the fields of tasks decide anything."""
-        reads = any(name in self.after.fields for name in self.grader.column_names())
-        return reads or any(reason.split is not None for reason in self._reruns)
+        return bool(fields_read(self.after)) or any(reason.split is not None for reason in self._reruns)
 
     def rerun(self, split: str, fields: Mapping[str, Any]) -> Reason | None:
         """Return why an episode would have to be played again; None where it need not be.

@@ -8,6 +8,7 @@ from assay.core.error import ConfigError
 from assay.core.signal import SignalValue
 from assay.core.trajectory import WeightVersion
 from assay.core.verdict import Scored, Unscored, Verdict
+from assay.dsl.change import fields_read
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.expr.show import show
 from assay.dsl.program import Program
@@ -97,7 +98,7 @@ def explain_episode(run: StoredRun, episode: int, functions: Mapping[str, Entry]
     terms: tuple[TermStep, ...] = ()
     moves: tuple[Counterfactual, ...] = ()
     if isinstance(verdict, Scored):
-        fields = run.fields(row) if _reads_fields(program) else {}
+        fields = run.fields(row) if fields_read(program) else {}
         grader = Grader(program, functions)
         gates, terms = _gates(program, verdict), _waterfall(program, verdict)
         others = [_signals(one, one.verdict) for one in group if one.verdict_text and one.episode != episode]
@@ -122,10 +123,6 @@ def explain_episode(run: StoredRun, episode: int, functions: Mapping[str, Entry]
 
 def _signals(row: Row, verdict: Verdict) -> dict[str, dict[str, SignalValue]]:
     return {"trace": row.trace, **{name: item.signals for name, item in verdict.measurements.items()}}
-
-
-def _reads_fields(program: Program) -> bool:
-    return any(name in program.fields for name in Grader(program).column_names())
 
 
 def _gates(program: Program, verdict: Scored) -> tuple[GateStep, ...]:

@@ -194,9 +194,9 @@ def reduce(table: Table, places: Sequence[int], recall: Recall, columns: ColumnG
 
 def _fault(table: Table, place: int, recall: Recall) -> Verdict:
     """Return the verdict of a row whose reward is not finite, in the words of the scalar back end."""
-    measured, names = table.measured[place], recall.grader.column_names()
+    measured = table.measured[place]
     signals = {"trace": table.rows[place].trace, **{name: item.signals for name, item in measured.items()}}
-    fields = {name: table.columns[name][place] for name in names if "." not in name}
+    fields = {name: values[place] for name, values in table.columns.items() if "." not in name}
     try:
         recall.grader.payout(signals, fields)
     except VerifierFault as error:
