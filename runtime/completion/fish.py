@@ -76,9 +76,9 @@ def fish_script(vocabulary: Vocabulary) -> str:
         if offered := _offer(verb.slot):
             lines.append(f"complete -c assay -n {condition} -a {_quote(offered)}")
         for flag in verb.flags:
-            names = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in flag.names)
+            spelled = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in flag.names)
             value = "" if flag.slot is None else " -x" + (f" -a {_quote(o)}" if (o := _offer(flag.slot)) else "")
-            lines.append(f"complete -c assay -n {condition} {names}{value} -d {_quote(flag.help)}")
+            lines.append(f"complete -c assay -n {condition} {spelled}{value} -d {_quote(flag.help)}")
     return script + "\n" + "\n".join(lines) + "\n"
 
 

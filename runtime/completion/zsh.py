@@ -56,10 +56,11 @@ def zsh_script(vocabulary: Vocabulary) -> str:
     for verb in vocabulary.verbs:
         specs = []
         for flag in verb.flags:
-            spelling = f"{{{','.join(flag.names)}}}" if len(flag.names) > 1 else flag.names[0]
-            excluded = f"'({' '.join(flag.names)})'" if len(flag.names) > 1 else ""
+            # Of several spellings one excludes the others: '(-m --multirun)'{-m,--multirun}'[...]'.
+            is_many = len(flag.names) > 1
+            spelling = f"'({' '.join(flag.names)})'{{{','.join(flag.names)}}}" if is_many else "".join(flag.names)
             text = f"[{_escape(flag.help)}]" + ("" if flag.slot is None else f":value:{_action(flag.slot)}")
-            specs.append(f"{excluded}{spelling}{_quote(text)}")
+            specs.append(f"{spelling}{_quote(text)}")
         if verb.slot.kinds or verb.slot.choices:
             specs.append(_quote(f"*:word:{_action(verb.slot)}"))
         cases.append(f"  {verb.name}) _arguments {' '.join(specs)} ;;")

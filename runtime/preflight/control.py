@@ -27,6 +27,7 @@ from assay.runtime.preflight.example import miss
 from assay.runtime.source.rows import Rows as RowsInMemory
 from assay.runtime.verify.grade import GradeDesk, Rubric, mode_of
 from assay.runtime.verify.host import VerifierHost
+from assay.runtime.verify.message import Mode
 
 # Causes that say nothing about the grader.
 _LOST = ("infra", "sandbox_lost", "cancelled")
@@ -83,7 +84,7 @@ def subject_of(name: str, compiled: Compiled, registry: Registry, functions: Map
     leaves = {leaf: registry.find("verifier", leaf).ref for leaf in verifiers}
     if program.answer is not None:
         leaves[program.answer.leaf] = registry.find("parser", program.answer.leaf).ref
-    modes = {leaf: mode_of(verifier) for leaf, verifier in verifiers.items()}
+    modes: dict[str, Mode] = {leaf: mode_of(verifier) for leaf, verifier in verifiers.items()}
     split = control_split(program)
     data = program.data[split]
     if isinstance(data, Rows):

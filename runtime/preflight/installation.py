@@ -90,7 +90,8 @@ def check_plugins(registry: Registry) -> Iterator[Check]:
 
 def check_sandboxes(registry: Registry) -> Check:
     """Look for a backend whose boxes isolate."""
-    isolating, others = [], []
+    isolating: list[str] = []
+    others: list[str] = []
     for name in registry.names("sandbox"):
         try:
             declared = registry.find("sandbox", name).value.capabilities()
