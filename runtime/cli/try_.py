@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
     parser.add_argument("domain", metavar="DOMAIN|FILE", help="id of an installed domain, or a domain file")
     parser.add_argument("--split", choices=("train", "eval"), default="eval", help="default: eval, where there is one")
-    parser.add_argument("--index", type=int, default=0, help="row of the split; default 0")
+    parser.add_argument("--index", type=int, help="row of the split; default 0, of a replay its own")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
     policy = parser.add_mutually_exclusive_group()
     policy.add_argument("--answer", help="what a stub says")
@@ -66,18 +66,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Play and print; the exit status is 1 where the episode is unscored."""
     registry = installed()
-    entry = one_row(compile_domain(arguments.domain, registry), arguments.split, arguments.index, registry)
+    split, index = chosen_row(arguments)
+    entry = one_row(compile_domain(arguments.domain, registry), split, index, registry)
     engine, chat, policy, said_by = make_policy(arguments, entry)
     with tempfile.TemporaryDirectory(prefix="assay-try-") as scratch:
         folder = inline_folder(Path(scratch))
         plan = try_plan(entry, policy, registry)
         write_plan(folder.path, plan)
-        terminal.print(f"{terminal.paint(entry.program.identity, 'strong')}  {arguments.split}[{arguments.index}]")
+        terminal.print(f"{terminal.paint(entry.program.identity, 'strong')}  {split}[{index}]")
         terminal.print(f"policy      {said_by}")
         finish = Inline(plan, folder, engine, chat, should_validate=True).run()
         if finish.code:
             raise ConfigError("an episode must come to its end", got=finish.reason)
         return show(plan, folder, terminal)
+
+
+def chosen_row(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Return split and row: those asked for, or those of the episode that is replayed.
+
+    Raises:
+        ConfigError: the run has no such episode.
+    """
+    if arguments.replay is not None and arguments.index is None:
+        task = _replayed(arguments).task
+        return task.split, task.index
+    return arguments.split, arguments.index or 0
 
 
 def compile_domain(name: str, registry: Registry) -> Compiled:
@@ -117,9 +130,7 @@ def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine
     if arguments.run is not None:
         return _real(arguments.run, Path(arguments.runs))
     if arguments.replay is not None:
-        name, _, number = arguments.replay.rpartition(":")
-        trajectory = read_trajectory(find_run(name, Path(arguments.runs)), number)
-        return StubEngine(trajectory.final_text), StubChat(), "stub", f"episode {number} of {name}"
+        return StubEngine(_replayed(arguments).final_text), StubChat(), "stub", f"episode {arguments.replay}"
     if arguments.answer is not None:
         return StubEngine(arguments.answer), StubChat(), "stub", "a stub"
     answer = _oracle(entry.program)
@@ -200,6 +211,11 @@ def show(plan: RunPlan, folder: RunFolder, terminal: Terminal) -> int:
     style = "good" if payout.success else "warning"
     terminal.print(f"reward      {terminal.paint(f'{payout.reward:g}', style)}  success {payout.success}")
     return 0
+
+
+def _replayed(arguments: argparse.Namespace) -> Trajectory:
+    name, _, number = arguments.replay.rpartition(":")
+    return read_trajectory(find_run(name, Path(arguments.runs)), number)
 
 
 def _real(name: str, parent: Path) -> tuple[Engine, ChatFormat, str, str]:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import signal
+import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -115,6 +116,7 @@ def conclude(
 ) -> dict[str, Any]:
     """Write metrics, summary and report from the ledger; returns the summary."""
     entries = tuple(entry.name for entry in plan.entries)
+    fold_ledger(folder)
     try:
         reading = Reading(folder.ledger)
     except AssayError:
@@ -128,6 +130,13 @@ def conclude(
         write_summary(folder.summary, summary)
         write_report(folder.report, plan, reading, summary)
     return summary
+
+
+def fold_ledger(folder: RunFolder) -> None:
+    """Fold what a killed coordinator left beside the ledger into its one file, so that a copy of it is whole."""
+    if folder.ledger.exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(folder.ledger)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def missing_protections(folder: RunFolder) -> list[str]:

@@ -156,6 +156,8 @@ def test_run_folder_holds_what_a_reader_needs(small_run: Command) -> None:
     for name in ("config.yaml", "origins.json", "plan.json", "run.json", "metrics.jsonl", "report.html"):
         assert (folder / name).stat().st_size > 0, name
     assert sorted(f"{entry}.json" for entry in ENTRIES) == sorted(path.name for path in (folder / "programs").iterdir())
+    # One file: a copy of it is the whole ledger.
+    assert not (folder / "ledger.sqlite-wal").exists() or not (folder / "ledger.sqlite-wal").stat().st_size
     assert "<override" in (folder / "origins.json").read_text()
     assert {"0.30", "0.36"} <= {path.name for path in (folder / "checkpoints").iterdir()}
     assert (small_run.folder / "runs" / "latest").is_symlink()
