@@ -19,6 +19,7 @@ from assay.dsl.declared import Declared
 from assay.dsl.edition import EDITION
 from assay.dsl.expr.function import Entry
 from assay.dsl.expr.node import Truth
+from assay.dsl.expr.parse import parse_call
 from assay.dsl.expr.scope import TRACE, Scope
 from assay.dsl.formula import FormulaReader
 from assay.dsl.leaf import Bound, bind_call, call_arguments
@@ -59,6 +60,7 @@ class _Reader:
         self.base = base
         self.findings: list[Finding] = []
         self.used: set[str] = set()
+        self.clashes: set[str] = set()
 
     def read(self) -> Declared:
         self.edition()
@@ -70,8 +72,8 @@ class _Reader:
         answer = self.answer()
         episode = self.episode()
         verify = self.verify()
-        signals = {name: cast(Verifier, bound.offer.value).signals for name, bound in verify.items()}
-        faulty |= {e.key.text for e in self.entries("verify")} - set(verify)
+        signals = self.signals(verify)
+        faulty |= self.clashes | ({e.key.text for e in self.entries("verify")} - set(signals))
         self.scope = Scope(fields, params, {**signals, "trace": _trace(episode)}, {}, None, frozenset(faulty))
         formulas = FormulaReader(self.tree.get("reward"), self.scope, self.functions, self.shape_faults)
         success = formulas.formula("success", "bool")
@@ -143,6 +145,7 @@ class _Reader:
                 if name in owners:
                     message = f"`{name}` is already the name of {owners[name]}"
                     self.say("YM001", entry.key.span, message, "", f"{section}.{name}")
+                    self.clashes |= {name} if section == "verify" else set()
                     self.is_whole = False
                 owners.setdefault(name, {"fields": "a field", "params": "a param", "verify": "a verification"}[section])
 
@@ -169,6 +172,20 @@ class _Reader:
             if bound is not None:
                 calls[entry.key.text] = bound
         return calls
+
+    def signals(self, verify: dict[str, Bound]) -> dict[str, dict[str, SignalSpec]]:
+        """Return the signals by verification: wrong arguments do not change what a known verifier returns."""
+        signals = {name: cast(Verifier, bound.offer.value).signals for name, bound in verify.items()}
+        for entry in self.entries("verify"):
+            name = entry.key.text
+            call, _ = parse_call(_text(entry.value))
+            if name in signals or call is None:
+                continue
+            try:
+                signals[name] = cast(Verifier, self.registry.find("verifier", call.function).value).signals
+            except PluginError:
+                continue
+        return signals
 
     def data(self, fields: dict[str, Kind]) -> dict[str, Use | Rows]:
         splits: dict[str, Use | Rows] = {}

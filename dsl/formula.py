@@ -121,6 +121,7 @@ class FormulaReader:
             if term in RESERVED_TERMS:
                 message = f"a term must not be named `{term}`, which is reserved"
                 self.say("YM003", entry.key.span, message, "", f"reward.{name}.{term}")
+                self.mention(entry.value.text if isinstance(entry.value, Scalar) else "")
             elif isinstance(entry.value, Scalar):
                 terms[term] = self.read(entry.value, f"reward.{name}.{term}", "number")
         return terms

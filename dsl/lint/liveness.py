@@ -22,6 +22,10 @@ def lint_liveness(declared: Declared, analysis: Analysis) -> Iterator[Finding]:
                 if name not in declared.used:
                     at = f"{section}.{name}"
                     yield finding("RW010", entry.key.span, f"nothing uses the {what} `{name}`", "remove it", at)
+    if declared.when is not None and analysis.when is not None and analysis.when.interval.hi < 1.0:
+        hint = "earlier gates and declared ranges decide it"
+        message = "`when` must be able to hold, got one that is always false: nothing pays these terms"
+        yield finding("RW010", whole(declared.when), message, hint, declared.when.at)
     for term in analysis.terms:
         if term.fact is None or term.formula.node is None or not term.fact.interval.is_finite:
             continue

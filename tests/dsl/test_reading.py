@@ -118,7 +118,8 @@ def test_a_misspelled_name_is_one_finding(
 
 @pytest.mark.parametrize("call", ["test.boxed(nmes)", "test.boxed()"])
 def test_a_call_that_lacks_a_field_does_not_leave_it_unused(compile_text: Compile, call: str) -> None:
-    text = domain(GOOD, fields="q: str\nnames: list[str]", verify=f"m: {call}", more="sandbox: {image: x}\n")
+    fields, more = "q: str\nnames: list[str]", "sandbox: {image: x}\n"
+    text = domain("outcome:\n  a: 1.0*m.score", fields=fields, verify=f"m: {call}", more=more)
     assert 1 == len(compile_text(text).findings)
 
 
@@ -149,3 +150,26 @@ def test_a_finding_about_the_whole_reward_is_allowed_at_its_outcome(compile_text
     text = domain("outcome:\n  a: 0.1*m.rate\nprocess:\n  b: -1*m.bad")
     assert ["RW020"] == codes(compile_text(text))
     assert [] == codes(compile_text(f"{text}allow: [{{code: RW020, at: {at}, because: so}}]\n"))
+
+
+def test_a_wrong_argument_hides_no_fault_of_the_reward(compile_text: Compile) -> None:
+    text = domain("outcome:\n  a: 1.0*m.scroe", fields="q: str\nnames: list[str]", verify="m: test.boxed(q)")
+    found = [item for item in underlined(compile_text(text)) if item[0] != "RW010"]
+    assert [("RX003", "q"), ("RX001", "m.scroe")] == found
+
+
+@pytest.mark.parametrize(
+    ("reward", "verify", "expected"),
+    [
+        ("outcome:\n  a: 1.0*trace.good", "trace: test.measure()", [("YM001", "trace")]),
+        ("outcome:\n  a: 1.0*success.good", "success: test.measure()", [("YM001", "success")]),
+        ("outcome:\n  if: 1.0*m.good\n  a: 0.1*trace.truncated", "m: test.measure()",
+         [("YM003", "if"), ("RW004", "0.1*trace.truncated")]),
+        ("outcome:\n  a: m.good\nefficiency:\n  when: m.rate > 1\n  b: -0.1*m.bad", "m: test.measure()",
+         [("RW010", "m.rate > 1")]),
+    ],
+)  # fmt: skip
+def test_a_name_that_cannot_be_is_one_finding(
+    compile_text: Compile, reward: str, verify: str, expected: list[tuple[str, str]]
+) -> None:
+    assert expected == underlined(compile_text(domain(reward, verify=verify)))
