@@ -57,8 +57,8 @@ def counterfactuals(
 ) -> list[Counterfactual]:
     """Return the moves that would have changed the reward, the largest gain first.
 
-    Per signal there is the move that gains most, and the nearest one where that is another; the nearest loss where
-    nothing gains.
+    Per signal there is the move that gains most; beside it the one that gains most per unit moved, and the best that a
+    sibling reached, where these are others; the nearest loss where nothing gains.
 
     Args:
         grader: Of the program.
@@ -95,12 +95,18 @@ def _moves(
     gains = [one for one in tried if one.gain is not None and one.gain > _TOLERANCE]
     losses = [one for one in tried if one.gain is not None and one.gain < -_TOLERANCE]
     unknown = [one for one in tried if one.gain is None]
-    chosen = []
+    chosen: list[Counterfactual] = []
     if gains:
-        most = max(one.gain or 0.0 for one in gains)
-        best = min((one for one in gains if (one.gain or 0.0) > most - _TOLERANCE), key=_distance)
-        nearest = min(gains, key=_distance)
-        chosen = [best] if nearest.value == best.value else [best, nearest]
+        most = max(gains, key=lambda one: (_rounded(one), -_distance(one)))
+        steepest = max(gains, key=lambda one: (_slope(one), _rounded(one)))
+        sibling = max(
+            (one for one in gains if one.value in reached),
+            key=lambda one: (_rounded(one), -_distance(one)),
+            default=most,
+        )
+        chosen = [most]
+        chosen += [steepest] if _slope(steepest) > _slope(most) * (1 + _TOLERANCE) else []
+        chosen += [sibling] if sibling.value not in [one.value for one in chosen] else []
     elif losses:
         chosen = [min(losses, key=_distance)]
     return [*chosen, *unknown[:1]]
@@ -173,6 +179,16 @@ def _unique(values: Sequence[Any]) -> list[Any]:
         if value not in found:
             found.append(value)
     return found
+
+
+def _rounded(one: Counterfactual) -> float:
+    """Return the gain, equal where only rounding differs."""
+    return round(one.gain or 0.0, 9)
+
+
+def _slope(one: Counterfactual) -> float:
+    """Return the gain per unit moved."""
+    return (one.gain or 0.0) / (_distance(one) or 1.0)
 
 
 def _distance(one: Counterfactual) -> float:

@@ -70,7 +70,7 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     for name in grader.names:
         owner, _, signal = name.partition(".")
         kind = recall.grader.scope.kind(Signal(owner=owner, name=signal) if signal else Ref(name=owner))
-        blank = _blank(kind)
+        blank = blank(kind)
         values: Sequence[Any]
         if not signal:
             values = [one.get(name, blank) for one in fields]
@@ -92,7 +92,7 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     return Table(rows, verdicts, measured, effects, reasons, columns)
 
 
-def _blank(kind: Kind | None) -> Any:
+def blank(kind: Kind | None) -> Any:
     """Return what stands for a value nobody measured; a number that is read all the same poisons its reward."""
     match None if kind is None else kind.name:
         case "bool":
