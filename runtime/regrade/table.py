@@ -70,14 +70,14 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     for name in grader.names:
         owner, _, signal = name.partition(".")
         kind = recall.grader.scope.kind(Signal(owner=owner, name=signal) if signal else Ref(name=owner))
-        blank = blank(kind)
+        filler = blank(kind)
         values: Sequence[Any]
         if not signal:
-            values = [one.get(name, blank) for one in fields]
+            values = [one.get(name, filler) for one in fields]
         elif owner == "trace":
             values = [trace[signal] for trace in traces]
         else:
-            values = [one[owner].signals[signal] if owner in one else blank for one in measured]
+            values = [one[owner].signals[signal] if owner in one else filler for one in measured]
         columns[name] = _column(values, kind)
     has = {
         name: numpy.fromiter((name in one for one in measured), dtype=numpy.bool_, count=size)
