@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,7 @@ def _controls(
     try:
         backend = choose_backend(compiled.facts.needs, registry, arguments.sandbox)
     except PluginError as error:
-        return [Trial(name, "", "", (), str(error), is_lost=True)]
+        return [Trial(name, "", "", (), f"{error.error_code}: {error}", is_lost=True)]
     try:
         subject = subject_of(name, compiled, registry, functions)
     except Exception as error:  # a source is a package's code; whatever it raises on being opened
@@ -155,27 +156,35 @@ def _print(
     print_findings(compiled.findings, terminal)
     title = compiled.program.identity if compiled.program is not None else name
     terminal.print(terminal.paint(title, "strong"))
-    table = []
+    marks = {"pass": "good", "fail": "error", "lost": "warning"}
+    table: list[tuple[str, tuple[str, ...]]] = []
     for one in outcomes:
-        got = "" if one.payout is None else f"{one.payout.reward:g}"
-        table.append((one.problem, (one.name, f"reward {one.expected}", f"got {got}" if got else "", one.problem)))
+        got = "" if one.payout is None else f"got {one.payout.reward:g}"
+        state = "fail" if one.problem else "pass"
+        table.append((state, (one.name, f"reward {one.expected}", got, one.problem)))
     for row in rows:
-        table.append((row.problem, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
+        state = "fail" if row.problem else "pass"
+        table.append((state, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
     for trial in trials:
-        paid = sorted(trial.rewards)
-        got = "" if not paid else f"got {paid[0]:g}" if paid[0] == paid[-1] else f"got {paid[0]:g} to {paid[-1]:g}"
-        wanted = f"reward {trial.expected}" if trial.expected else ""
-        more = trial.problem or plural(len(paid), "row")
-        table.append((trial.problem, (f"controls.{trial.control}" if trial.control else "controls", wanted, got, more)))
-    for (problem, _), line in zip(table, columns([cells for _, cells in table]), strict=True):
-        mark = terminal.paint("fail", "error") if problem else terminal.paint("pass", "good")
-        terminal.print(f"  {mark}  {line}")
-    failed = sum(bool(problem) for problem, _ in table)
+        state = "lost" if trial.is_lost else "fail" if trial.problem else "pass"
+        table.append((state, _cells(trial)))
+    for (state, _), line in zip(table, columns([cells for _, cells in table]), strict=True):
+        terminal.print(f"  {terminal.paint(state, marks[state])}  {line}")
+    counts = Counter(state for state, _ in table)
     if compiled.program is None:
         terminal.print("  does not compile\n")
     else:
         none = "" if outcomes else "no examples, "
-        terminal.print(f"  {none}{len(table) - failed} passed, {failed} failed\n")
+        lost = f", {counts['lost']} could not be tried" if counts["lost"] else ""
+        terminal.print(f"  {none}{counts['pass']} passed, {counts['fail']} failed{lost}\n")
+
+
+def _cells(trial: "Trial") -> tuple[str, ...]:
+    paid = sorted(trial.rewards)
+    got = "" if not paid else f"got {paid[0]:g}" if paid[0] == paid[-1] else f"got {paid[0]:g} to {paid[-1]:g}"
+    wanted = f"reward {trial.expected}" if trial.expected else ""
+    name = f"controls.{trial.control}" if trial.control else "controls"
+    return name, wanted, got, trial.problem or plural(len(paid), "row")
 
 
 def _to_json(

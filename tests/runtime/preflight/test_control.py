@@ -32,7 +32,7 @@ reward:
   outcome:
     correct: 1.0*said.equal
   efficiency:
-    brevity: -0.1*budget(trace.tokens, 4)
+    brevity: -0.025*trace.tokens
 controls:
   oracle: {answer: "{word}", reward: "> 0.8"}
   nop: {answer: "", reward: "<= 0"}
