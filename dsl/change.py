@@ -9,7 +9,7 @@ Params are compared where they are used: one that a verifier's argument names ch
 What is said of a domain is what may be needed; `assay.dsl.recall` says it of one stored episode, exactly.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -64,10 +64,10 @@ class Change(msgspec.Struct, frozen=True):
         return dearest(reason.effect for reason in self.reasons)
 
 
-def dearest(effects: Iterator[Effect] | tuple[Effect, ...]) -> Effect:
+def dearest(effects: Iterable[Effect]) -> Effect:
     """Return the dearest of several effects; REUSE where there are none."""
-    order = get_args(Effect)
-    return max(effects, key=order.index, default="REUSE")
+    order: tuple[Effect, ...] = get_args(Effect)
+    return order[max((order.index(effect) for effect in effects), default=0)]
 
 
 def classify(before: Program, after: Program) -> Change:
