@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 _DOTTED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9][A-Za-z0-9_-]*)*")
 
+# Names that a misspelled one is compared with.
+MAX_COMPARED = 200
+
 
 def is_dotted(text: str) -> bool:
     """Whether a text may name a domain, verifier, source or other registered thing."""
@@ -15,6 +18,9 @@ def is_dotted(text: str) -> bool:
 def nearest(name: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
     """Return up to `n` known names that look like `name`, the nearest first."""
     names = list(dict.fromkeys(known))
+    if len(names) > MAX_COMPARED:
+        # Comparing takes time; of very many names only those with the same first letter are looked at.
+        names = [item for item in names if item[:1].lower() == name[:1].lower()][:MAX_COMPARED]
     close = difflib.get_close_matches(name, names, n=n, cutoff=0.6)
     lower = {item.lower(): item for item in names}
     if not close and name.lower() in lower:

@@ -4,6 +4,7 @@ Earlier gates and `when` narrow what comes after them. Ends of sections are sums
 which the value is summed.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -217,14 +218,14 @@ class _Analyst:
 def _at_top(declared: Declared, top: float) -> Expr | None:
     """Return `outcome >= top` as an expression; None while a term is faulty."""
     nodes = [formula.node for formula in declared.sections["outcome"].values()]
-    if not nodes or any(node is None for node in nodes):
+    parts = [strip(node) for node in nodes if node is not None]
+    if not parts or len(parts) < len(nodes):
         return None
-    total: Expr | None = None
-    for node in nodes:
-        assert node is not None
-        total = strip(node) if total is None else Binary(sign="+", left=total, right=strip(node))
-    assert total is not None
-    return Compare(signs=(">=",), items=(total, number(top - TOLERANCE)))
+    # Added in pairs: a chain would nest as deep as there are terms, and whatever walks a node recurses.
+    while len(parts) > 1:
+        pairs = itertools.zip_longest(parts[::2], parts[1::2])
+        parts = [left if right is None else Binary(sign="+", left=left, right=right) for left, right in pairs]
+    return Compare(signs=(">=",), items=(parts[0], number(top - TOLERANCE)))
 
 
 def _requires_success(node: Expr) -> bool:

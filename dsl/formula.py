@@ -17,6 +17,9 @@ from assay.dsl.schema import read_number
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
 
+# Of one section; the sum is written as one expression, and Python's compiler recurses along it.
+MAX_TERMS = 256
+
 
 class FormulaReader:
     """Reads formulas of one reward.
@@ -109,11 +112,16 @@ class FormulaReader:
 
     def section(self, name: str) -> dict[str, Formula]:
         """Read the terms of one section."""
-        terms = {}
+        terms: dict[str, Formula] = {}
         node = self.find(name)
         if name == "outcome" and isinstance(node, Mapping) and not node.entries and not self.has_faulty(name):
             self.say("YM003", node.span, "`reward.outcome` must hold at least one term", "", "reward.outcome")
             self.is_whole = False
+        if isinstance(node, Mapping) and len(node.entries) > MAX_TERMS:
+            message = f"`reward.{name}` must hold at most {MAX_TERMS} terms, got {len(node.entries)}"
+            self.say("YM003", node.span, message, "", f"reward.{name}")
+            self.is_whole = False
+            return terms
         for entry in self.entries(name):
             term = entry.key.text
             if name == "efficiency" and term == "when":

@@ -173,3 +173,11 @@ def test_a_name_that_cannot_be_is_one_finding(
     compile_text: Compile, reward: str, verify: str, expected: list[tuple[str, str]]
 ) -> None:
     assert expected == underlined(compile_text(domain(reward, verify=verify)))
+
+
+@pytest.mark.parametrize(("count", "expected"), [(256, ["RW023"]), (257, ["YM003"])])
+def test_terms_are_bounded_and_sums_of_them_nest_little(compile_text: Compile, count: int, expected: list[str]) -> None:
+    compiled = compile_text(domain("outcome:\n" + "".join(f"  t{i}: 0.01*m.good\n" for i in range(count))))
+    assert expected == sorted(set(codes(compiled)))
+    if compiled.program is not None:
+        assert 2.56 == pytest.approx(Grader(compiled.program).payout({"m": {"good": True}}, {}).reward)
