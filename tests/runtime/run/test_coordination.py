@@ -8,6 +8,7 @@ import pytest
 from assay.core.error import ConfigError
 from assay.core.registry import installed
 from assay.dsl.curriculum import Stage
+from assay.dsl.expr.node import Compare, Num, Ref
 from assay.runtime.config.job import prepare
 from assay.runtime.config.override import read_overrides
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
@@ -99,10 +100,10 @@ def test_rule_alone_leaves_the_length_open() -> None:
 
 
 def test_stage_without_a_step_is_refused() -> None:
-    plan = plan_of().stages[0]
-    assert plan.steps > 0
+    begins, ends = (Compare(signs=(">=",), items=(Ref(name="step"), Num(text=text))) for text in ("5", "5"))
+    stages = [Stage("first", "rl", begins, {"a": 1.0}), Stage("second", "rl", ends, {"a": 1.0})]
     with pytest.raises(ConfigError, match="a stage must have a step of its own"):
-        plan_of("curriculum.stages.learn.until=step >= 5")
+        stage_plans(stages, TRAINER)
 
 
 def test_fall_of_the_rate_needs_a_known_end() -> None:
