@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.dsl.compile import Compiled
@@ -117,22 +117,8 @@ def meaning(node: Node, path: tuple[str, ...] = ()) -> Any:
     return NUMBER.sub(lambda match: repr(float(match[0])), "".join(text.split()).removeprefix("+"))
 
 
-@pytest.fixture(scope="module")
-def valid(compile_text: Compile) -> Compiled:
-    return compile_text(VALID)
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(mutations)
-@example([("replace", TOKENS.index("60"), "61")])
-@example([("drop", TOKENS.index("not"), "")])
-@example([("put", TOKENS.index("b.score") + 1, " # ")])
-def test_an_edit_of_the_meaning_changes_the_digest_or_yields_a_finding(
-    compile_text: Compile, valid: Compiled, edits: list[tuple[str, int, str]]
-) -> None:
-    text = mutate(edits)
-    before, after = valid, compile_text(text)
+def check_law(before: Compiled, compile_text: Compile, text: str) -> None:
+    after = compile_text(text)
     for found in after.findings:
         render(found)
         assert 1 <= found.span.column <= found.span.end_column
@@ -145,6 +131,29 @@ def test_an_edit_of_the_meaning_changes_the_digest_or_yields_a_finding(
     if after.findings == before.findings == () and meaning(first) != meaning(second):
         digests = before.require().digest, after.program.digest
         assert digests[0] != digests[1]
+
+
+@pytest.fixture(scope="module")
+def valid(compile_text: Compile) -> Compiled:
+    return compile_text(VALID)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mutations)
+def test_an_edit_of_the_meaning_changes_the_digest_or_yields_a_finding(
+    compile_text: Compile, valid: Compiled, edits: list[tuple[str, int, str]]
+) -> None:
+    check_law(valid, compile_text, mutate(edits))
+
+
+@pytest.mark.slow
+def test_every_number_and_word_of_a_file_matters(compile_text: Compile, valid: Compiled) -> None:
+    for at, token in enumerate(TOKENS):
+        if token[0].isdigit():
+            check_law(valid, compile_text, mutate([("replace", at, f"{token}1")]))
+        elif token[0].isalpha():
+            check_law(valid, compile_text, mutate([("drop", at, "")]))
 
 
 def test_the_file_that_is_edited_is_without_findings(valid: Compiled) -> None:
