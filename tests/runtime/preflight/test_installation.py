@@ -69,6 +69,7 @@ def test_torch_says_what_it_computes_on(version: str | None, has_gpu: bool, stat
     assert (state == "ok") == (check.fix == "")
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported_to_be_looked_at() -> None:
     import subprocess
 
