@@ -9,6 +9,7 @@ from assay.core.error import ConfigError
 from assay.core.registry import installed
 from assay.dsl.curriculum import Stage
 from assay.dsl.expr.node import Compare, Num, Ref
+from assay.dsl.expr.node import Compare, Num, Ref
 from assay.runtime.config.job import prepare
 from assay.runtime.config.override import read_overrides
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
@@ -100,9 +101,9 @@ def test_rule_alone_leaves_the_length_open() -> None:
 
 
 def test_stage_without_a_step_is_refused() -> None:
-    begins, ends = (Compare(signs=(">=",), items=(Ref(name="step"), Num(text=text))) for text in ("5", "5"))
-    stages = [Stage("first", "rl", begins, {"a": 1.0}), Stage("second", "rl", ends, {"a": 1.0})]
-    with pytest.raises(ConfigError, match="a stage must have a step of its own"):
+    end = Compare(signs=(">=",), items=(Ref(name="step"), Num(text="5")))
+    stages = [Stage("first", "rl", end, {"a": 1.0}), Stage("second", "rl", end, {"a": 1.0})]
+    with pytest.raises(ConfigError, match=r"must have a step of its own, got an end at step 5, reached at 5"):
         stage_plans(stages, TRAINER)
 
 
