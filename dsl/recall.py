@@ -45,6 +45,7 @@ class Recall:
     Attributes:
         change: Of the domain.
         grader: Of the edited program.
+        needs_fields: Whether the fields of tasks decide anything.
     """
 
     def __init__(self, before: Program, after: Program, functions: Mapping[str, Entry] = BUILTIN) -> None:
@@ -54,16 +55,13 @@ class Recall:
         self.grader = Grader(after, functions)
         self._read = signals_read(after)
         self._reruns = [reason for reason in self.change.reasons if reason.effect == "RERUN"]
+        self.needs_fields = bool(fields_read(after)) or any(reason.split is not None for reason in self._reruns)
         self._kept: dict[str, frozenset[str]] = {}
 
     @property
     def is_untouched(self) -> bool:
         """Whether no verdict of any episode can have changed."""
         return self.change.is_same_reward and all(self.change.sources.get(n) == n for n in self._read if n != "trace")
-
-    def needs_fields(self) -> bool:
-        """Whether the fields of tasks decide anything."""
-        return bool(fields_read(self.after)) or any(reason.split is not None for reason in self._reruns)
 
     def rerun(self, split: str, fields: Mapping[str, Any]) -> Reason | None:
         """Return why an episode would have to be played again; None where it need not be.

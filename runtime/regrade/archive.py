@@ -77,6 +77,11 @@ class Archive:
         rows = (_row(episode, effect, verdict) for episode, verdict in verdicts)
         self._db.executemany("INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?)", rows)
 
+    def verdicts(self) -> dict[int, Verdict]:
+        """Return what was added so far, by episode."""
+        rows = self._db.execute("SELECT episode, verdict FROM verdict")
+        return {number: msgspec.json.decode(text, type=Verdict) for number, text in rows}
+
     def keep(self, meta: dict[str, Any]) -> Path:
         """Make the file stay; returns where it is.
 

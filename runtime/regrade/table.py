@@ -63,7 +63,7 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     size = len(rows)
     verdicts = [row.verdict for row in rows]
     measured = [recall.measured(verdict) for verdict in verdicts]
-    fields = [run.fields(row) if recall.needs_fields() else {} for row in rows]
+    fields = [run.fields(row) if recall.needs_fields else {} for row in rows]
     reasons = [recall.rerun(row.split, values) for row, values in zip(rows, fields, strict=True)]
     columns: dict[str, Any] = {}
     traces = [row.trace for row in rows] if any(name.startswith("trace.") for name in grader.names) else []
@@ -85,8 +85,9 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     }
     enough = grader.sufficient(columns, has, size).tolist()
     kept: Effect = "REUSE" if recall.change.is_same_reward else "REDUCE"
+    is_untouched = recall.is_untouched
     effects: list[Effect] = [
-        "RERUN" if reason else "REUSE" if recall.is_untouched else kept if is_enough else "REGRADE"
+        "RERUN" if reason else "REUSE" if is_untouched else kept if is_enough else "REGRADE"
         for reason, is_enough in zip(reasons, enough, strict=True)
     ]
     return Table(rows, verdicts, measured, effects, reasons, columns)
