@@ -30,6 +30,13 @@ from assay.dsl.expr.unit import Measure
 
 Typed = tuple[Kind, Measure]
 
+# Names that mean something elsewhere.
+HINTS = {
+    "success": "declare `success:` under `reward`: without it, it is the outcome at its upper end",
+    "true": "write True",
+    "false": "write False",
+}
+
 _BOOL, _INT, _FLOAT, _STR = Kind("bool"), Kind("int"), Kind("float"), Kind("str")
 
 
@@ -120,8 +127,7 @@ class _Checker:
         kind = self.scope.kind(node)
         if kind is None:
             hint = suggestion(owner, self.scope.names())
-            if owner == "success":
-                hint = "declare `success:` under `reward`: without it, it is the outcome at its upper end"
+            hint = HINTS.get(owner, hint)
             return self.fault("RX001", node, f"unknown name `{owner}`", hint)
         return kind, un.PURE if owner == "success" else un.BARE
 

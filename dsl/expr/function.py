@@ -62,8 +62,7 @@ def plugin_entry(function: Function) -> Entry:
         for (_, own), direction in zip(args, function.direction, strict=True):
             signs.append({"up": own, "down": sg.flip(own), "neither": sg.unknown(own)}[direction])
         if function.range is not None:
-            lo, hi = function.range(*((r.lo, r.hi) for r in ranges))
-            return Interval(float(lo), float(hi)), sg.join(*signs)
+            return _declared_range(function, ranges), sg.join(*signs)
         pairs = [(r.lo, r.hi) if d == "up" else (r.hi, r.lo) for r, d in zip(ranges, function.direction, strict=True)]
         lo = _limit(function.function, [pair[0] for pair in pairs], -math.inf)
         hi = _limit(function.function, [pair[1] for pair in pairs], math.inf)
@@ -123,10 +122,23 @@ def mean(values: Sequence[float], default: float | None = None) -> float:
     return min(max(math.fsum(values) / len(values), min(values)), max(values)) + 0.0
 
 
+# What a function of a plugin may raise at the ends of its arguments, which may be infinite: nothing is then known.
+_UNKNOWN = (ArithmeticError, ValueError, TypeError, LookupError)
+
+
+def _declared_range(function: Function, ranges: Sequence[Interval]) -> Interval:
+    assert function.range is not None
+    try:
+        lo, hi = (float(end) for end in function.range(*((r.lo, r.hi) for r in ranges)))
+    except _UNKNOWN:
+        return iv.ANY
+    return Interval(lo, hi) if lo <= hi else iv.ANY
+
+
 def _limit(function: Callable[..., float], args: Sequence[float], if_none: float) -> float:
     try:
         value = float(function(*args))
-    except (OverflowError, ValueError, ZeroDivisionError):
+    except _UNKNOWN:
         return if_none
     return if_none if math.isnan(value) else value
 

@@ -1,5 +1,6 @@
 """Signals of every kind, with every direction and unit, for tests of the language."""
 
+import math
 from typing import Annotated
 
 import assay
@@ -73,6 +74,21 @@ def wave(x: float) -> float:
     return (x % 2) - 1 if x == x else 0.0
 
 
+_TABLE = [0.0, 0.5]
+
+
+@assay.function("look", version=1, direction=["up"])
+def look(x: float) -> float:
+    """Look a value up; there is none for most."""
+    return _TABLE[min(int(x), 10**6)]
+
+
+@assay.function("lost", version=1, direction=["neither"], range=lambda x: (math.nan, 1.0))
+def lost(x: float) -> float:
+    """Declare a range that is none."""
+    return x
+
+
 @assay.hookimpl
 def assay_verifiers() -> list[object]:
     return [measure, judge, boxed, shared, lenient]
@@ -85,4 +101,4 @@ def assay_parsers() -> list[object]:
 
 @assay.hookimpl
 def assay_functions() -> list[object]:
-    return [halve, wave]
+    return [halve, wave, look, lost]

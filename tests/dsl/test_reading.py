@@ -181,3 +181,14 @@ def test_terms_are_bounded_and_sums_of_them_nest_little(compile_text: Compile, c
     assert expected == sorted(set(codes(compiled)))
     if compiled.program is not None:
         assert 2.56 == pytest.approx(Grader(compiled.program).payout({"m": {"good": True}}, {}).reward)
+
+
+def test_a_function_that_cannot_take_the_ends_of_its_argument_has_no_known_range(compile_text: Compile) -> None:
+    assert [("RW001", "look(m.loss)")] == underlined(compile_text(domain("outcome:\n  a: look(m.loss)")))
+    assert [] == codes(compile_text(domain("outcome:\n  a: look(m.rate)")))
+    assert [("RW001", "lost(m.rate)")] == underlined(compile_text(domain("outcome:\n  a: lost(m.rate)")))
+
+
+def test_a_truth_of_yaml_is_told_how_python_writes_it(compile_text: Compile) -> None:
+    found = compile_text(domain("outcome:\n  a: 1.0*(m.good == true)")).findings
+    assert [("RX001", "write True")] == [(item.code, item.hint) for item in found]
