@@ -3,6 +3,7 @@
 Nothing here starts a model, a sandbox or a worker, and nothing heavy is imported.
 """
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from assay.dsl.declared import Declared
 from assay.dsl.domain import read_domain
 from assay.dsl.edition import DOMAIN
 from assay.dsl.expr.function import BUILTIN, Entry, plugin_entry
-from assay.dsl.expr.node import Expr, strip
+from assay.dsl.expr.node import Call, Expr, strip, walk
 from assay.dsl.facts import DomainFacts, domain_facts
 from assay.dsl.lint.grading import lint_grading
 from assay.dsl.lint.incentive import lint_incentive
@@ -27,7 +28,7 @@ from assay.dsl.schema import check_shape
 from assay.dsl.source.diagnostic import Finding, finding, render, sort_findings
 from assay.dsl.source.given import tree_of
 from assay.dsl.source.loader import load
-from assay.dsl.source.mark import Mapping, Span
+from assay.dsl.source.mark import Mapping
 
 LOCAL = "local"
 
@@ -114,13 +115,16 @@ def compile_tree(
         dist: Distribution it belongs to.
         findings: What reading it has found already.
     """
-    functions, clashes = _functions(registry)
+    functions, refused = _functions(registry)
     checked = check_shape(tree, DOMAIN)
     declared, read = read_domain(checked, registry, functions, base)
     if findings:
         declared.is_whole = declared.is_reward_whole = False
     analysis, inferred = analyse(declared, functions)
-    found = [*findings, *clashes, *checked.findings, *read, *inferred]
+    # A refused function is unknown to the checks; one cause, one finding.
+    unknown = {f"unknown function `{name}`" for name in refused}
+    read = [item for item in read if item.message not in unknown] + _clashes(declared, refused)
+    found = [*findings, *checked.findings, *read, *inferred]
     found += lint_reward(analysis)
     found += lint_grading(declared, analysis, registry)
     found += lint_liveness(declared, analysis)
@@ -129,7 +133,7 @@ def compile_tree(
     kept = sort_findings(_allowed(found, declared))
     if any(item.severity == "error" for item in kept):
         return Compiled(tuple(kept), None, None, base)
-    program = _program(declared, analysis, dist)
+    program = _program(declared, analysis, dist, registry)
     return Compiled(tuple(kept), program, domain_facts(declared, analysis, dist, program.digest), base)
 
 
@@ -139,20 +143,31 @@ def domain_id(tree: Mapping) -> str:
     return getattr(node, "text", "").strip()
 
 
-def _functions(registry: Registry) -> tuple[dict[str, Entry], list[Finding]]:
-    functions, clashes = dict(BUILTIN), []
+def _functions(registry: Registry) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Return the functions of the language and of plugins, and why a name is none."""
+    functions, refused = dict(BUILTIN), {}
     for name in registry.names("function"):
         try:
             function: Function = registry.find("function", name).value
         except PluginError as error:
-            clashes.append(finding("PL001", Span(f"<function {name}>", 1, 1, 2), str(error)))
+            refused[name] = str(error)
             continue
         if name in BUILTIN:
-            message = f"function `{name}` belongs to the language and cannot be offered again"
-            clashes.append(finding("PL001", Span(f"<function {name}>", 1, 1, 2), message))
-            continue
-        functions[name] = plugin_entry(function)
-    return functions, clashes
+            refused[name] = f"function `{name}` belongs to the language and cannot be offered again"
+        else:
+            functions[name] = plugin_entry(function)
+    return functions, refused
+
+
+def _clashes(declared: Declared, refused: dict[str, str]) -> list[Finding]:
+    """Report PL001 where an expression calls a function that two packages offer, or that is not theirs to offer."""
+    found = []
+    for formula in declared.formulas():
+        for name, reason in refused.items():
+            called = re.search(rf"\b{re.escape(name)}\s*\(", formula.scalar.text)
+            if called is not None:
+                found.append(finding("PL001", formula.scalar.part(*called.span()), reason, "", formula.at))
+    return found
 
 
 def _allowed(found: list[Finding], declared: Declared) -> list[Finding]:
@@ -170,7 +185,7 @@ def _allowed(found: list[Finding], declared: Declared) -> list[Finding]:
     return kept
 
 
-def _program(declared: Declared, analysis: Analysis, dist: str) -> Program:
+def _program(declared: Declared, analysis: Analysis, dist: str, registry: Registry) -> Program:
     success = analysis.scope.success
     assert success is not None
     sections = {
@@ -186,6 +201,7 @@ def _program(declared: Declared, analysis: Analysis, dist: str) -> Program:
         when=None if declared.when is None else _node(declared.when.node),
         efficiency=sections["efficiency"],
     )
+    reward = msgspec.structs.replace(reward, functions=_used_functions(reward, registry))
     return Program(
         edition=1,
         dist=dist,
@@ -207,6 +223,12 @@ def _program(declared: Declared, analysis: Analysis, dist: str) -> Program:
         controls=tuple(declared.controls),
         allow=tuple(allowance for allowance, _ in declared.allow),
     )
+
+
+def _used_functions(reward: Reward, registry: Registry) -> dict[str, int]:
+    """Return the versions of the plugin functions that a reward calls."""
+    names = {part.function for node in reward.nodes() for part in walk(node) if isinstance(part, Call)}
+    return {name: registry.find("function", name).value.version for name in sorted(names - BUILTIN.keys())}
 
 
 def _verify(use: Use, offer: Offer) -> Verify:

@@ -71,3 +71,9 @@ class Declared(msgspec.Struct):
     examples: list[Example]
     controls: list[Control]
     used: set[str]
+
+    def formulas(self) -> list[Formula]:
+        """Return every formula of the reward, payments apart."""
+        found = [gate.condition for gate in self.gates]
+        found += [formula for terms in self.sections.values() for formula in terms.values()]
+        return found + [formula for formula in (self.success, self.when) if formula is not None]

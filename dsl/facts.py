@@ -90,9 +90,7 @@ class DomainFacts(msgspec.Struct, frozen=True):
 def domain_facts(declared: Declared, analysis: Analysis, dist: str, digest: str) -> DomainFacts:
     """Collect the facts of a domain."""
     live = live_verifiers(declared)
-    formulas = [term.formula for term in analysis.terms] + [gate.gate.condition for gate in analysis.gates]
-    formulas += [formula for formula in (declared.when, declared.success) if formula is not None]
-    nodes = [part for formula in formulas if formula.node is not None for part in walk(formula.node)]
+    nodes = [part for formula in declared.formulas() if formula.node is not None for part in walk(formula.node)]
     reads_clock = any(isinstance(part, Signal) and key(part) in NOT_DETERMINISTIC for part in nodes)
     needs: set[str] = set()
     for words in required_capabilities(declared).values():

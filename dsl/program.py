@@ -41,6 +41,7 @@ class Reward(msgspec.Struct, frozen=True):
         process: Terms in order.
         when: Guards `efficiency`; None: always.
         efficiency: Terms in order.
+        functions: Versions of the plugin functions that the expressions call, by name.
     """
 
     success: Expr
@@ -50,6 +51,13 @@ class Reward(msgspec.Struct, frozen=True):
     process: tuple[Term, ...] = ()
     when: Expr | None = None
     efficiency: tuple[Term, ...] = ()
+    functions: dict[str, int] = {}
+
+    def nodes(self) -> tuple[Expr, ...]:
+        """Return every expression of the reward."""
+        terms = (term.value for _, section in self.sections() for term in section)
+        guards = (self.success,) if self.when is None else (self.success, self.when)
+        return (*(gate.condition for gate in self.gates), *terms, *guards)
 
     def sections(self) -> tuple[tuple[str, tuple[Term, ...]], ...]:
         """Return the sections by name, in the order in which they are summed."""

@@ -30,10 +30,7 @@ def lint_grading(declared: Declared, analysis: Analysis, registry: Registry) -> 
 def live_verifiers(declared: Declared) -> dict[str, Verifier]:
     """Return the verifiers that the reward uses, by name."""
     used: set[str] = set()
-    formulas = [gate.condition for gate in declared.gates]
-    formulas += [formula for terms in declared.sections.values() for formula in terms.values()]
-    formulas += [formula for formula in (declared.success, declared.when) if formula is not None]
-    for formula in formulas:
+    for formula in declared.formulas():
         if formula.node is not None:
             used |= _owners(formula.node)
     return {name: cast(Verifier, b.offer.value) for name, b in declared.verify.items() if name in used}

@@ -111,6 +111,7 @@ def build_entry(
         program=program,
         splits={split: _split(program, split, compiled.base, registry) for split in _SPLITS if split in program.data},
         leaves=leaves,
+        functions={name: registry.find("function", name).ref for name in program.reward.functions},
         modes={leaf: mode_of(verifier) for leaf, verifier in verifiers.items()},
         tier=compiled.facts.tier if compiled.facts is not None else "auto",
         verify_s=compiled.facts.cost_s if compiled.facts is not None else 0.01,

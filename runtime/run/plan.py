@@ -60,6 +60,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
         program: Its compiled domain.
         splits: By split; `demos` only where the domain has them.
         leaves: `dist:version:module:attribute` of every verifier and parser the program names.
+        functions: The same of every plugin function that its reward calls.
         modes: How a verifier's calls are run, by registered name; `worker` where absent.
         tier: Highest cost tier of its verifiers.
         verify_s: Expected seconds of one verification.
@@ -73,6 +74,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
     program: Program
     splits: dict[Split, SplitPlan]
     leaves: dict[str, str] = {}
+    functions: dict[str, str] = {}
     modes: dict[str, Mode] = {}
     tier: str = "auto"
     verify_s: float = 0.01

@@ -11,11 +11,14 @@ import msgspec
 
 from assay.core.episode import Episode
 from assay.core.error import StoreError, VerifierFault
+from assay.core.registry import resolve
 from assay.core.store import Store
 from assay.core.task import Task
 from assay.core.trajectory import Trajectory
 from assay.core.verdict import Unscored, Verdict
 from assay.core.wire import Cancel, Fault, LeaseVerify, Order, VerdictDone, VerifyFailed
+from assay.dsl.expr.function import Entry
+from assay.dsl.reduce import functions_of
 from assay.runtime.run.plan import EntryPlan
 from assay.runtime.verify.grade import GradeDesk, Rubric
 from assay.runtime.wire.client import Client
@@ -108,4 +111,8 @@ def to_episode(number: int, task: Task, trajectory: Trajectory) -> Episode:
 
 def rubrics(entries: tuple[EntryPlan, ...]) -> Mapping[str, Rubric]:
     """Return what grades each entry."""
-    return {entry.name: Rubric(entry.program, entry.leaves, entry.modes) for entry in entries}
+    return {entry.name: Rubric(entry.program, entry.leaves, entry.modes, _functions(entry)) for entry in entries}
+
+
+def _functions(entry: EntryPlan) -> Mapping[str, Entry]:
+    return functions_of([resolve(ref) for ref in entry.functions.values()])

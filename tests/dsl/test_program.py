@@ -147,3 +147,26 @@ def test_canonical_json_has_one_form() -> None:
 def test_an_unreadable_program_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         parse_program(b'{"edition": 1}')
+
+
+def test_a_plugin_function_stands_in_the_program_with_its_version(compile_text: Compile) -> None:
+    program = compile_text(TEXT.replace("0.1*m.rate", "0.1*halve(m.rate)")).require()
+    assert {"halve": 1} == program.reward.functions
+    assert {} == compile_text(TEXT).require().reward.functions
+
+
+def test_a_function_that_clashes_is_fatal_only_where_it_is_called(registry: Registry) -> None:
+    clashing = Registry()
+    for offer in registry.offers:
+        hooks = {"verifier": "assay_verifiers", "function": "assay_functions"}
+        for dist in ("dist-a", "dist-b") if offer.name == "halve" else ("dist-a",):
+            if offer.kind in hooks:
+                hook = assay.hookimpl(lambda value=offer.value: [value])
+                clashing.add(SimpleNamespace(**{hooks[offer.kind]: hook}), f"{dist}-{offer.name}", "1")
+    tree, _ = declared_tree(door())
+    assert compile_tree(tree, clashing, Path(".")).findings == ()
+    reward = {"outcome": {"a": "bonus*halve(m.good) + low*0 + weight*0.1*m.rate"}, "success": "m.good"}
+    tree, _ = declared_tree(door(reward=reward))
+    findings = compile_tree(tree, clashing, Path(".")).findings
+    assert ["PL001"] == [item.code for item in findings]
+    assert "dist-a-halve 1 and dist-b-halve 1" in findings[0].message
