@@ -1,5 +1,6 @@
 """RX007, RW001, RW003, RW004, RW020, RW024: ranges, directions and the order of payments."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from assay.core.signal import SignalSpec
@@ -86,7 +87,8 @@ def _payments(analysis: Analysis) -> Iterator[Finding]:
                 f"a closed gate must not pay more than the worst open episode ({worst}), "
                 f"got {format_number(item.payment)}"
             )
-            hint = f"pay at most {worst}"
+            # Rounded down, within the tolerance: what the hint says must be accepted.
+            hint = f"pay at most {math.floor(analysis.worst_open * 1e6 + 1e-3) / 1e6:.10g}"
             yield finding("RW024", whole(item.gate.otherwise), message, hint, item.gate.condition.at)
 
 

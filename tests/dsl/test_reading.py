@@ -192,3 +192,12 @@ def test_a_function_that_cannot_take_the_ends_of_its_argument_has_no_known_range
 def test_a_truth_of_yaml_is_told_how_python_writes_it(compile_text: Compile) -> None:
     found = compile_text(domain("outcome:\n  a: 1.0*(m.good == true)")).findings
     assert [("RX001", "write True")] == [(item.code, item.hint) for item in found]
+
+
+@pytest.mark.parametrize("cost", ["0.3", "0.1234567", "0.1", "1.23456149", "1e-8"])
+def test_a_gate_that_pays_what_the_hint_says_is_accepted(compile_text: Compile, cost: str) -> None:
+    reward = "gate:\n  - if: m.good\n    else: 9\noutcome:\n  a: 9*m.rate\nprocess:\n"
+    reward += f"  b: -{cost}*min(trace.invalid_calls, 3)"
+    (found,) = compile_text(domain(reward)).findings
+    assert "RW024" == found.code
+    assert [] == codes(compile_text(domain(reward.replace("else: 9", f"else: {found.hint.split()[-1]}"))))
