@@ -2,14 +2,16 @@
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from assay.core.error import ConfigError
-from assay.core.registry import installed
+from assay.core.registry import Registry, installed
 from assay.dsl.change import Change, Effect, classify
+from assay.dsl.program import Program
 from assay.dsl.reduce import functions_of
 from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.regrade.regrade import Priced, price
@@ -41,11 +43,19 @@ STYLES: dict[Effect, str] = {"REUSE": "good", "REDUCE": "good", "REGRADE": "warn
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One domain compared; `priced` where one side is a run."""
+    """One domain compared.
+
+    Attributes:
+        pair: Both programs.
+        change: From the first to the second.
+        priced: Stored episodes under the side that is not their run; None where no side is a run.
+        most_s: Seconds that regrading takes at most, by what verifiers declare.
+    """
 
     pair: Pair
     change: Change
     priced: Priced | None
+    most_s: float = 0.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +84,22 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     else:
         with StoredRun(stored.run) as opened:
             for pair in found:
-                edited = pair.after if stored is before else pair.before
-                priced = price(opened, pair.name, edited, functions)
-                lines.append(Line(pair, classify(pair.before, pair.after), priced))
+                is_first = stored is before
+                name, edited = (pair.before_name, pair.after) if is_first else (pair.after_name, pair.before)
+                priced = price(opened, name, edited, functions)
+                most_s = priced.episodes.get("REGRADE", 0) * verify_cost_s(edited, registry)
+                lines.append(Line(pair, classify(pair.before, pair.after), priced, most_s))
     if arguments.format == "json":
         terminal.print(json.dumps(_to_json(before, after, lines, gone, new), indent=2))
     else:
         _print(before, after, lines, gone, new, terminal)
     return 0
+
+
+def verify_cost_s(program: Program, registry: Registry) -> float:
+    """Return the declared seconds of one verification with every gate open; verifiers not installed count nothing."""
+    leaves = {verify.use.leaf for verify in program.verify.values()} & set(registry.names("verifier"))
+    return math.fsum(registry.find("verifier", leaf).value.cost_s for leaf in sorted(leaves))
 
 
 def counts_text(priced: Priced) -> str:
@@ -108,7 +126,8 @@ def _print(before: Side, after: Side, lines: list[Line], gone: list[str], new: l
             terminal.print(f"  {text}")
         if line.priced is not None:
             of = before if before.run is not None else after
-            terminal.print(f"  {of.word}: {counts_text(line.priced)}")
+            most = f"; at most about {line.most_s:.3g} s of verifying" if line.most_s else ""
+            terminal.print(f"  {of.word}: {counts_text(line.priced)}{most}")
     for word, names in ((before.word, gone), (after.word, new)):
         if names:
             terminal.print(f"only in {word}: {', '.join(names)}")
@@ -129,6 +148,7 @@ def _to_json(before: Side, after: Side, lines: list[Line], gone: list[str], new:
                 "effect": line.change.effect,
                 "reasons": [msgspec.to_builtins(reason) for reason in line.change.reasons],
                 "episodes": None if line.priced is None else episodes_json(line.priced),
+                "verify_s": line.most_s,
             }
             for line in lines
         ],

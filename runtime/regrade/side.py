@@ -35,11 +35,18 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """One domain on both sides."""
+    """One domain on both sides, with the name it has on each."""
 
-    name: str
+    before_name: str
+    after_name: str
     before: Program
     after: Program
+    is_mix: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of a mix entry where the first side has one, or else what the second side calls it."""
+        return self.before_name if self.is_mix else self.after_name
 
 
 def read_side(word: str, runs: Path, registry: Registry) -> Side:
@@ -96,20 +103,19 @@ def pairs(a: Side, b: Side) -> tuple[list[Pair], list[str], list[str]]:
     """
     if len(a.programs) == len(b.programs) == 1:
         (name, before), (other, after) = *a.programs.items(), *b.programs.items()
-        return [Pair(name if a.is_mix else other, before, after)], [], []
+        return [Pair(name, other, before, after, a.is_mix)], [], []
     by_name = a.is_mix and b.is_mix
     found = [
-        Pair(name if a.is_mix else other, before, after)
+        Pair(name, other, before, after, a.is_mix)
         for name, before in a.programs.items()
         for other, after in b.programs.items()
         if (name == other if by_name else before.id == after.id)
     ]
-    left = {pair.before.digest for pair in found}
-    right = {pair.after.digest for pair in found}
+    left, right = {pair.before_name for pair in found}, {pair.after_name for pair in found}
     return (
         found,
-        [name for name, program in a.programs.items() if program.digest not in left],
-        [name for name, program in b.programs.items() if program.digest not in right],
+        [name for name in a.programs if name not in left],
+        [name for name in b.programs if name not in right],
     )
 
 
