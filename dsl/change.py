@@ -159,6 +159,11 @@ def _reward(before: Program, after: Program) -> Iterator[Reason]:
             text = _both(show(was), show(now)) if was != now else _params(now, before.params, after.params)
         found += 1
         yield Reason("REDUCE", part, text)
+    versions = before.reward.functions, after.reward.functions
+    for name in sorted(set(versions[0]) & set(versions[1])):
+        if versions[0][name] != versions[1][name]:
+            found += 1
+            yield Reason("REDUCE", f"reward.{name}()", f"v{versions[0][name]} -> v{versions[1][name]}")
     if not found:
         is_text_same = settle([old], before.params) == settle([new], after.params)
         text = "what its names stand for" if is_text_same and list(old) == list(new) else "the order of gates and terms"
@@ -279,7 +284,7 @@ def _reward_key(program: Program) -> Any:
     reward = program.reward
     gates = [(gate.condition, gate.otherwise) for gate in reward.gates]
     sections = [[(term.name, term.value) for term in terms] for _, terms in reward.sections()]
-    return settle([gates, sections, reward.when, reward.success], program.params)
+    return settle([gates, sections, reward.when, reward.success, reward.functions], program.params)
 
 
 def _params(node: Expr, before: Mapping[str, float], after: Mapping[str, float]) -> str:

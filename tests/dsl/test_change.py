@@ -141,6 +141,13 @@ def test_raised_version_of_a_verifier_is_regraded(before: Program) -> None:
     assert change.reasons[0].text.endswith("test.measure() v1 -> test.measure() v2")
 
 
+def test_raised_version_of_a_function_is_reduced(registry: Registry) -> None:
+    before = compiled(registry, DOMAIN.replace("0.5*l.score", "halve(l.score)"))
+    assert {"halve": 1} == before.reward.functions
+    change = classify(before, replace(before, reward=replace(before.reward, functions={"halve": 2})))
+    assert {"reward.halve()": "REDUCE"} == effects(change)
+
+
 def test_verifier_that_no_reward_reads_costs_nothing(before: Program) -> None:
     verify = before.verify["x"]
     newer = replace(verify, use=replace(verify.use, version=2))
