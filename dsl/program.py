@@ -4,6 +4,7 @@ Plain structs with canonical JSON and a content digest. What says nothing about 
 allowed findings, places in files) is outside the digest. A program read back from its JSON has the same digest.
 """
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import msgspec
 from assay.core.digest import canonical_json, digest
 from assay.core.kind import Kind
 from assay.core.signal import SignalSpec
-from assay.dsl.expr.node import Expr
+from assay.dsl.expr.node import Expr, Ref, walk
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -57,7 +58,8 @@ class Reward(msgspec.Struct, frozen=True):
         """Return every expression of the reward."""
         terms = (term.value for _, section in self.sections() for term in section)
         guards = (self.success,) if self.when is None else (self.success, self.when)
-        return (*(gate.condition for gate in self.gates), *terms, *guards)
+        gates = (node for gate in self.gates for node in (gate.condition, gate.otherwise))
+        return (*gates, *terms, *guards)
 
     def sections(self) -> tuple[tuple[str, tuple[Term, ...]], ...]:
         """Return the sections by name, in the order in which they are summed."""
@@ -184,6 +186,14 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         """`<distribution>/<id>@<version>`."""
         return f"{self.dist}/{self.id}@{self.version}"
 
+    def params_of(self, use: Use) -> dict[str, int | float]:
+        """Return the params that a call takes, with their values."""
+        return self._params_in(argument.value for argument in use.arguments)
+
+    def _params_in(self, nodes: Iterable[Expr]) -> dict[str, int | float]:
+        names = {part.name for node in nodes for part in walk(node) if isinstance(part, Ref)}
+        return {name: value for name, value in self.params.items() if name in names}
+
     @cached_property
     def digest(self) -> str:
         """Content digest of everything that matters to training."""
@@ -193,14 +203,16 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     def digests(self) -> dict[str, str]:
         """Content digest per part: an edit changes those of the parts it touches.
 
-        `reward` holds the expressions and the params; `verify` the calls with the verifiers' versions; `rollout`
+        `reward` holds the expressions with the params they name; `verify` the calls with the verifiers' versions; `rollout`
         everything that decides what an episode is.
         """
         rollout = (self.fields, self.data, self.system, self.prompt, self.answer, self.episode, self.sandbox)
-        verify = {name: digest(item) for name, item in self.verify.items()}
+        calls = [*self.data.values(), *([] if self.answer is None else [self.answer])]
+        taken = [self.params_of(call) for call in calls if isinstance(call, Use)]
+        verify = {name: digest([item, self.params_of(item.use)]) for name, item in self.verify.items()}
         return {
-            "reward": digest([self.reward, self.params]),
-            "rollout": digest(list(rollout)),
+            "reward": digest([self.reward, self._params_in(self.reward.nodes())]),
+            "rollout": digest([*rollout, taken]),
             **{f"verify.{name}": value for name, value in verify.items()},
         }
 

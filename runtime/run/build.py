@@ -162,7 +162,7 @@ def _split(program: Program, split: Split, base: Path, registry: Registry) -> Sp
         plan = SplitPlan(len(data.rows), digest([split, data]))
     else:
         ref = registry.find("source", data.leaf).ref
-        plan = SplitPlan(0, digest([split, data, _files(data, base)]), ref, str(base))
+        plan = SplitPlan(0, digest([split, data, program.params_of(data), _files(data, base)]), ref, str(base))
         try:
             plan = SplitPlan(len(open_source(program, split, plan)), plan.digest, ref, str(base))
         except Exception as error:

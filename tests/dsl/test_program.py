@@ -20,8 +20,9 @@ Compile = Callable[[str], Compiled]
 TEXT = domain(
     "success: m.good\ngate:\n  - if: m.offset > -5\n    else: low\noutcome:\n  a: bonus*m.good + weight*0.1*m.rate",
     fields="q: str\nweight: float[0,2]\nnames: list[str]",
-    verify="m: test.measure()\nb: test.lenient(limit=2)",
-    more="params: {bonus: 1.5, low: -1}\nallow:\n  - {code: RW010, at: verify.b, because: kept for reports}\n"
+    verify="m: test.measure()\nb: test.lenient(limit=2)\nc: test.lenient(cap)",
+    more="params: {bonus: 1.5, low: -1, cap: 2}\nallow:\n  - {code: RW010, at: verify.b, because: kept for reports}\n"
+    "  - {code: RW010, at: verify.c, because: kept for reports}\n"
     "  - {code: RW010, at: fields.names, because: kept for reports}\n",
 )
 
@@ -35,8 +36,8 @@ def door(**changed: object) -> assay.Domain:
         "fields": {"q": "str", "weight": "float[0,2]", "names": "list[str]"},
         "data": {"train": [{"q": "text", "weight": 1.0, "names": []}]},
         "prompt": "Say {q}",
-        "params": {"bonus": 1.5, "low": -1},
-        "verify": {"m": "test.measure()", "b": "test.lenient(limit=2)"},
+        "params": {"bonus": 1.5, "low": -1, "cap": 2},
+        "verify": {"m": "test.measure()", "b": "test.lenient(limit=2)", "c": "test.lenient(cap)"},
         "reward": {
             "success": "m.good",
             "gate": [{"if": "m.offset > -5", "else": "low"}],
@@ -44,6 +45,7 @@ def door(**changed: object) -> assay.Domain:
         },
         "allow": [
             {"code": "RW010", "at": "verify.b", "because": "kept for reports"},
+            {"code": "RW010", "at": "verify.c", "because": "kept for reports"},
             {"code": "RW010", "at": "fields.names", "because": "kept for reports"},
         ],
     }
@@ -87,6 +89,7 @@ def test_what_says_nothing_about_training_is_outside_the_digest(compile_text: Co
         ("bonus: 1.5", "bonus: 1.6", "reward"),
         ("low: -1", "low: -2", "reward"),
         ("limit=2", "limit=3", "verify.b"),
+        ("cap: 2", "cap: 3", "verify.c"),
         ("0.1*m.rate", "0.2*m.rate", "reward"),
         ("m.offset > -5", "m.offset > -4", "reward"),
         ("success: m.good", "success: m.rate > 0.5", "reward"),
@@ -112,7 +115,7 @@ def test_an_edit_that_changes_the_meaning_changes_the_digest(
         ("Say {q}", "Say {q}"),
         ("    a: bonus*m.good + weight*0.1*m.rate", "    a: (bonus * m.good) + ((weight*0.1)*m.rate)  # comment"),
         ("low: -1", "low: -1 "),
-        ("{bonus: 1.5, low: -1}", "\n  bonus: 1.5\n  low: -1"),
+        ("{bonus: 1.5, low: -1, cap: 2}", "\n  bonus: 1.5\n  low: -1\n  cap: 2"),
         ("success: m.good", 'success: "m.good"'),
         ("0.1*m.rate", "0.10*m.rate"),
     ],
@@ -135,7 +138,7 @@ def test_a_new_version_of_a_verifier_changes_the_digest(registry: Registry) -> N
             raised.add(plugin, f"{offer.dist}-{offer.name}", offer.version)
     assert raised.failures == []
     after = compile_door(door(), raised).require()
-    assert {"verify.b"} == {name for name in after.digests if after.digests[name] != before.digests[name]}
+    assert {"verify.b", "verify.c"} == {name for name in after.digests if after.digests[name] != before.digests[name]}
 
 
 def test_canonical_json_has_one_form() -> None:
