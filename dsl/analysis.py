@@ -16,7 +16,7 @@ from assay.dsl.expr.function import Entry
 from assay.dsl.expr.infer import Fact, infer
 from assay.dsl.expr.interval import Interval
 from assay.dsl.expr.narrow import Known, narrow
-from assay.dsl.expr.node import Binary, Compare, Expr, Logic, Ref, number, strip
+from assay.dsl.expr.node import Binary, Compare, Expr, Logic, Ref, number, strip, walk
 from assay.dsl.expr.scope import Scope
 from assay.dsl.source.diagnostic import Finding
 
@@ -96,15 +96,17 @@ class _Analyst:
         self.functions = functions
         self.scope = declared.scope
         self.findings: list[Finding] = []
+        self.known_asked: Known | None = None
 
     def run(self) -> tuple[Analysis, list[Finding]]:
         declared = self.declared
         if declared.success is None:
             self.scope = msgspec.structs.replace(self.scope, success=None)
-        else:
-            self.infer(declared.success, {})
         gates, known_open = self.gates()
-        outcome_terms = self.terms("outcome", known_open)
+        known_asked = known_open if self.known_asked is None else self.known_asked
+        if declared.success is not None:
+            self.infer(declared.success, known_asked)
+        outcome_terms = self.terms("outcome", known_asked if declared.success is None else known_open)
         outcome = _total(outcome_terms)
         if declared.success is None:
             self.scope = msgspec.structs.replace(self.scope, success=_at_top(declared, outcome.hi))
@@ -155,6 +157,9 @@ class _Analyst:
         known: Known = {}
         gates = []
         for gate in self.declared.gates:
+            # `success`, and by default the outcome, are asked for here already, where later gates are not yet known.
+            if self.known_asked is None and _mentions_success(gate.condition.node):
+                self.known_asked = known
             fact = self.infer(gate.condition, known)
             gates.append(GateFact(gate, fact, self.payment(gate.otherwise)))
             if gate.condition.node is not None:
@@ -226,6 +231,10 @@ def _at_top(declared: Declared, top: float) -> Expr | None:
         pairs = itertools.zip_longest(parts[::2], parts[1::2])
         parts = [left if right is None else Binary(sign="+", left=left, right=right) for left, right in pairs]
     return Compare(signs=(">=",), items=(parts[0], number(top - TOLERANCE)))
+
+
+def _mentions_success(node: Expr | None) -> bool:
+    return node is not None and any(isinstance(part, Ref) and part.name == "success" for part in walk(node))
 
 
 def _requires_success(node: Expr) -> bool:

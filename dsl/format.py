@@ -169,7 +169,7 @@ class _Writer:
         is_row = path[:1] == ("data",) and len(path) > 2
         if not branch.is_flow or branch.has_comment:
             return False
-        if branch.is_mapping and is_expression_place(path) and not is_row and path[0] != "fields":
+        if branch.is_mapping and is_expression_place(path) and not is_row and path[:1] != ("fields",):
             return False
         return all(
             isinstance(item.value, Leaf)

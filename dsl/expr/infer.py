@@ -90,7 +90,8 @@ class _Walker:
 
     def name(self, node: Ref | Signal, known: Known) -> Ranged:
         if isinstance(node, Ref) and node.name == "success" and self.scope.success is not None:
-            return self.visit(self.scope.success, known)
+            # Its own faults are reported where it is written.
+            return _Walker(self.scope, self.functions).visit(self.scope.success, known)
         if isinstance(node, Ref) and node.name == "success":
             return iv.BOOL, {}  # in a gate before the default, which asks the outcome below it
         if isinstance(node, Ref) and node.name in self.scope.params:

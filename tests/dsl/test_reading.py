@@ -201,3 +201,27 @@ def test_a_gate_that_pays_what_the_hint_says_is_accepted(compile_text: Compile, 
     (found,) = compile_text(domain(reward)).findings
     assert "RW024" == found.code
     assert [] == codes(compile_text(domain(reward.replace("else: 9", f"else: {found.hint.split()[-1]}"))))
+
+
+def test_a_gate_that_asks_the_default_success_asks_the_outcome_before_later_gates(compile_text: Compile) -> None:
+    gate = "gate:\n  - if: m.rate > 0\n    else: -9\n  - if: {}\n    else: -9\n  - if: m.failed > 0\n    else: -9\n"
+    early = domain(gate.format("success") + "outcome:\n  a: min(m.delta/(0.1*m.failed), 1) + 0.1/m.rate")
+    late = early.replace("success", "not m.bad")
+    assert ("RX005", "m.delta/(0.1*m.failed)") in underlined(compile_text(early))
+    assert "RX005" not in codes(compile_text(late))
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("success: m.rate/m.failed > 0.1\ngate:\n  - if: m.passed > 0\n    else: -9\n", [("RX005", "m.rate/m.failed")]),
+        ("success: m.rate/m.passed > 0.1\ngate:\n  - if: m.passed > 0\n    else: -9\n", []),
+        ("success: m.rate/m.passed > 0.1\ngate:\n  - {if: success, else: -9}\n  - {if: m.passed > 0, else: -9}\n",
+         [("RX005", "m.rate/m.passed")]),
+    ],
+)  # fmt: skip
+def test_success_is_proved_where_it_is_asked_for(
+    compile_text: Compile, reward: str, expected: list[tuple[str, str]]
+) -> None:
+    text = f"{reward}outcome:\n  a: 1.0*m.good\nefficiency:\n  when: success\n  b: -0.1*m.bad"
+    assert expected == underlined(compile_text(domain(text)))
