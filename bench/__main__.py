@@ -1,5 +1,6 @@
 """Run benchmarks, print and store their figures: `python -m bench [name ...]`."""
 
+import datetime
 import importlib
 import json
 import os
@@ -38,6 +39,7 @@ def _where() -> dict[str, Any]:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return {
         "commit": commit.stdout.strip(),
+        "date": datetime.date.today().isoformat(),
         "machine": {
             "cores": len(os.sched_getaffinity(0)),
             "cpu": _cpu(),

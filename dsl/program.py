@@ -203,8 +203,8 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     def digests(self) -> dict[str, str]:
         """Content digest per part: an edit changes those of the parts it touches.
 
-        `reward` holds the expressions with the params they name; `verify` the calls with the verifiers' versions; `rollout`
-        everything that decides what an episode is.
+        `reward` holds the expressions with the params they name; `verify` the calls with the verifiers' versions;
+        `rollout` everything that decides what an episode is.
         """
         rollout = (self.fields, self.data, self.system, self.prompt, self.answer, self.episode, self.sandbox)
         calls = [*self.data.values(), *([] if self.answer is None else [self.answer])]

@@ -1,5 +1,6 @@
 """README: its domain checks, its messages are the compiler's, its plugin loads, its links lead somewhere."""
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,13 @@ def test_every_link_leads_somewhere() -> None:
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_measured_table_shows_the_stored_figures(repository: Path) -> None:
+    path = repository / "bench" / "_table.py"
+    spec = importlib.util.spec_from_file_location("bench_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.BEGIN + module.table() + module.END in TEXT
