@@ -1,13 +1,13 @@
 """Rules of a curriculum as the coordinator asks them: `until`, `unlock` and `admit`.
 
-A rule that names something nobody has measured yet (a pass rate before the first group) is not fulfilled.
+A part that names something nobody has measured yet (a pass rate before the first group) is not fulfilled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from assay.core.error import ConfigError
 from assay.core.scheduler import StageView
-from assay.dsl.expr.node import Compare, Expr, Num, Ref, Signal, walk
+from assay.dsl.expr.node import Compare, Expr, Logic, Num, Ref, Signal, walk
 from assay.dsl.expr.scalar import scalar_function
 
 
@@ -19,14 +19,27 @@ class Rule:
     """
 
     def __init__(self, node: Expr) -> None:
-        self._holds = scalar_function(node)
+        self._holds = _condition(node)
 
     def is_over(self, view: StageView) -> bool:
-        """Whether the condition holds; not while something it names is unknown."""
+        """Whether the condition holds; a part that names something unknown does not."""
+        return self._holds(view)
+
+
+def _condition(node: Expr) -> Callable[[StageView], bool]:
+    if isinstance(node, Logic):
+        parts = [_condition(item) for item in node.items]
+        join = all if node.sign == "and" else any
+        return lambda view: join(part(view) for part in parts)
+    value = scalar_function(node)
+
+    def holds(view: StageView) -> bool:
         try:
-            return bool(self._holds(view.means, {"step": view.step}))
+            return bool(value(view.means, {"step": view.step}))
         except (KeyError, ZeroDivisionError):
             return False
+
+    return holds
 
 
 class Admit:

@@ -41,6 +41,13 @@ def test_rule_about_what_nobody_measured_is_not_fulfilled(text: str) -> None:
     assert not Rule(parse(text)).is_over(view(5, math={}))
 
 
+@pytest.mark.parametrize("text", ["math.pass_rate > 0.5 or step > 3", "step > 3 or math.pass_rate > 0.5"])
+def test_an_unknown_part_does_not_hide_the_others(text: str) -> None:
+    assert Rule(parse(text)).is_over(view(5))
+    assert not Rule(parse(text)).is_over(view(2))
+    assert Rule(parse(text)).is_over(view(2, math={"pass_rate": 0.6}))
+
+
 def test_division_by_zero_fulfils_nothing() -> None:
     assert not Rule(parse("1 / math.reward > 0")).is_over(view(5, math={"reward": 0.0}))
 
