@@ -60,6 +60,13 @@ def num_ready(feed: Feed) -> int:
     return count
 
 
+def is_waiting(feed: Feed) -> bool:
+    """Whether the body of a task ahead is still to be made; a row that failed or is quarantined is passed over."""
+    return any(
+        index not in feed.ready and index not in feed.failed and index not in feed.quarantined for index in feed.ahead
+    )
+
+
 def draw(run: Run, feed: Feed, want: int) -> None:
     """Draw until `want` tasks are ahead, as far as there are any."""
     size = feed.entry.sizes.get(feed.split, 0)

@@ -3,7 +3,7 @@
 An edge with nothing to do is not stuck. Waiting for something that another edge must bring counts against that one.
 """
 
-from assay.runtime.coordinator import curriculum
+from assay.runtime.coordinator import curriculum, feed
 from assay.runtime.coordinator.spec import StageSpec
 from assay.runtime.coordinator.state import Run
 
@@ -47,7 +47,7 @@ def _edges(run: Run, is_taking: bool) -> dict[str, tuple[bool, str]]:
     }
     has_trainer = any(worker.role == "update" for worker in run.workers.values())
     at = run.curriculum
-    missing = [feed for feed in run.feeds.values() if any(index not in feed.ready for index in feed.ahead)]
+    missing = [source for source in run.feeds.values() if feed.is_waiting(source)]
     rolling, verifying = sum(run.running["rollout"].values()), sum(run.running["verify"].values())
     ready = sum(group.state == "ready" for group in run.groups.values())
     stage = curriculum.phase(run)

@@ -54,10 +54,11 @@ class SourceStage:
         for index in lease.indices:
             try:
                 task, body = reader.read(index)
+                packed = msgspec.msgpack.encode(body)  # what text cannot be written down is a bad row too
             except Exception as error:  # the source is a plugin's code: one bad row must not end the worker
                 failed.append(FailedTask(index, "bad_row", describe(error)))
                 continue
-            ready.append(ReadyTask(index, self._store.put(msgspec.msgpack.encode(body)), task.hash))
+            ready.append(ReadyTask(index, self._store.put(packed), task.hash))
         self._store.sync()
         self._client.send(TasksReady(lease.lease, lease.entry, lease.split, tuple(ready), tuple(failed)))
 
@@ -123,5 +124,5 @@ def open_source(program: Program, split: Split, plan: SplitPlan) -> Source:
 
 def describe(error: BaseException) -> str:
     """Return one line about an exception of foreign code."""
-    text = " ".join(str(error).split())[:300]
+    text = " ".join(str(error).split())[:300].encode(errors="backslashreplace").decode()
     return text if isinstance(error, AssayError) else f"{type(error).__name__}: {text}"

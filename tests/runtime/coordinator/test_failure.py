@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coordinator_world import World, entry, held, settle, spec
+from coordinator_world import World, blob, entry, held, settle, spec
 
 from assay.core.wire import (
     EpisodeFailed,
     FailedTask,
     Fault,
     LeaseVerify,
+    ReadyTask,
     TasksReady,
     VerifyFailed,
 )
@@ -114,6 +115,23 @@ def test_bad_rows_are_counted_and_passed_over(make: Any) -> None:
     bad = set(order.indices)
     played = {index for name, index in world.ledger.rows("SELECT entry, idx FROM grp") if name == order.entry}
     assert not bad & played
+
+
+def test_bad_row_that_lies_ahead_does_not_hold_up_the_source_edge(tmp_path: Path) -> None:
+    world = World(spec(watchdog_s=5.0, entries=(entry("a"),), phases=RL), tmp_path / "l")
+    worker = world.workers["source-0"]
+    while not worker.work:
+        world.turn()
+    order = worker.work.popleft()
+    *good, bad = order.indices
+    ready = tuple(ReadyTask(index, blob(f"t{index}"), "h") for index in good)
+    world.post(worker, TasksReady(order.lease, order.entry, order.split, ready, (FailedTask(bad, "bad_row", "a"),)))
+    settle(world)
+    assert bad in world.core.run.feed("a", "train").ahead
+    for _ in range(20):
+        world.beat()
+        world.turn(0.5)
+        assert world.finish is None
 
 
 @pytest.mark.parametrize(

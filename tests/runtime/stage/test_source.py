@@ -14,7 +14,7 @@ from assay.core.wire import LeaseTasks, Report, TasksReady
 from assay.dsl.compile import compile_bytes
 from assay.runtime.run.build import build_entry
 from assay.runtime.run.plan import EntryPlan
-from assay.runtime.stage.source import Reader, SourceStage
+from assay.runtime.stage.source import Reader, SourceStage, describe
 from assay.runtime.store.local import LocalStore
 
 DOMAIN = """
@@ -106,6 +106,25 @@ def test_lease_is_answered_whole_with_what_failed(entry: EntryPlan, tmp_path: Pa
     assert answer.tasks[0].hash == task.hash
     reader.close()
     stage.close()
+
+
+def test_text_that_cannot_be_written_down_is_a_bad_row(entry: EntryPlan, tmp_path: Path) -> None:
+    half = '{"question": "\\ud800", "expected": "4"}'
+    (tmp_path / "train.jsonl").write_text('{"question": "2+2", "expected": "4"}\n' + f"{half}\n{half[:-1]}\n")
+    reports: list[Report] = []
+    plan: Any = SimpleNamespace(entry=lambda name: entry)
+    client: Any = SimpleNamespace(send=lambda report: reports.append(msgspec.msgpack.decode(msgspec.msgpack.encode(report), type=Report)))
+    stage = SourceStage(plan, LocalStore(tmp_path / "blobs", "source-0"), client)
+    stage.take(LeaseTasks(9, "rows", "train", (0, 1, 2)))
+    stage.work()
+    (answer,) = reports
+    assert isinstance(answer, TasksReady)
+    assert ([0], [1, 2]) == ([one.index for one in answer.tasks], [one.index for one in answer.failures])
+    stage.close()
+
+
+def test_message_of_foreign_code_can_be_sent() -> None:
+    assert "OSError: hole \\ud800 here" == describe(OSError("hole \ud800\n here"))
 
 
 def test_source_that_does_not_open_is_refused_before_a_run(tmp_path: Path) -> None:
