@@ -4,21 +4,18 @@ Rules are expressions over `step` and the recent means of entries; what they do 
 """
 
 import math
-import re
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
 
-from assay.core.digest import digest
 from assay.core.error import PluginError
 from assay.core.kind import Kind
 from assay.core.name import suggestion
-from assay.core.quantity import parse_duration
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
+from assay.dsl.budget import read_budgets
 from assay.dsl.compile import Compiled
 from assay.dsl.edition import CURRICULUM, EDITION
 from assay.dsl.expr.check import check_expression
@@ -34,80 +31,17 @@ from assay.dsl.index import DomainIndex, Found, read_domain_file
 from assay.dsl.leaf import bind_call
 from assay.dsl.lint.budget import check_budgets
 from assay.dsl.lint.reach import closed_entries
+from assay.dsl.mix import Curriculum, MixEntry, Stage
 from assay.dsl.program import Program, Use
 from assay.dsl.rows import plain_value
 from assay.dsl.schema import check_shape, read_number
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
-from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
+from assay.dsl.source.mark import Mapping, Node, Scalar, Span
 
 # What rules see beside the entries.
 RULE_NAMES = ("step", "reward", "success")
 
 Edit = Callable[[str, Found], tuple[Found, list[Finding]]]
-
-
-class MixEntry(msgspec.Struct, frozen=True):
-    """One entry of the mix; `share` is normalised, `unlock` None is open from the start."""
-
-    domain: str
-    share: float
-    unlock: Expr | None = None
-    sampler: Use | None = None
-
-
-class Stage(msgspec.Struct, frozen=True):
-    """One stage; `until` None never ends, `lr` and `batch` None are the trainer's."""
-
-    name: str
-    kind: Literal["rl", "sft"]
-    until: Expr | None
-    share: dict[str, float]
-    batch: int | None = None
-    lr: float | None = None
-    warmup: int = 0
-    decay: float = 0.0
-    reset_optimizer: bool = True
-
-
-class Budget(msgspec.Struct, frozen=True):
-    """One line of `require:`, such as `judge_cost <= 0.02 USD`."""
-
-    name: str
-    sign: str
-    value: float
-    words: tuple[str, ...] = ()
-
-
-class Curriculum(msgspec.Struct, frozen=True, dict=True):
-    """A compiled curriculum.
-
-    Attributes:
-        mix: Entries by name, in order; shares sum to 1.
-        balance: What a share is a share of.
-        sampler: Of all entries without their own; None walks through every task.
-        levels: Difficulty attributes per entry.
-        admit: Groups for which it is false are refilled; None admits all.
-        advantage: Scope of normalisation.
-        stages: In order; at least one.
-        require: Budgets.
-    """
-
-    edition: int
-    name: str
-    mix: dict[str, MixEntry]
-    balance: Literal["episodes", "trained_tokens", "compute_s"]
-    sampler: Use | None
-    levels: dict[str, dict[str, Any]]
-    admit: Expr | None
-    advantage: Literal["per_group", "per_domain"]
-    stages: tuple[Stage, ...]
-    require: tuple[Budget, ...] = ()
-    summary: str = ""
-
-    @cached_property
-    def digest(self) -> str:
-        """Content digest; the domains have their own."""
-        return digest(msgspec.structs.replace(self, summary=""))
 
 
 class CompiledCurriculum(msgspec.Struct, frozen=True):
@@ -189,6 +123,8 @@ class _Compiler:
         )
         stages = self.stages(scope, shares)
         sampler = self.sampler(self.tree.get("sampler"), "sampler")
+        budgets, unread = read_budgets(self.tree.get("require"))
+        self.findings += unread
         curriculum = Curriculum(
             edition=EDITION,
             name=_text(self.tree, "curriculum"),
@@ -199,18 +135,14 @@ class _Compiler:
             admit=self.rule(self.tree.get("admit"), group_scope, "admit", never="no group would ever be trained"),
             advantage=cast(Any, _text(self.tree, "advantage") or "per_group"),
             stages=stages,
-            require=self.require(),
+            require=budgets,
             summary=_text(self.tree, "summary"),
         )
         self.reach(curriculum)
         self.findings += check_budgets(
-            [
-                (b.name, b.sign, b.value, b.words)
-                for b in curriculum.require
-                if not any(path.startswith(f"require.{b.name}.") for path in self.faulty)
-            ],
+            [b for b in budgets if not any(path.startswith(f"require.{b.name}.") for path in self.faulty)],
             {name: (shares.get(name, 0.0), domain) for name, domain in self.domains.items()},
-            {budget.name: _span(self.tree.get("require"), budget.name) for budget in curriculum.require},
+            {budget.name: _span(self.tree.get("require"), budget.name) for budget in budgets},
         )
         return curriculum, self.domains
 
@@ -423,40 +355,8 @@ class _Compiler:
                 message = f"source `{use.leaf}` has no attribute `{entry.key.text}`"
                 self.say("CU001", entry.key.span, message, suggestion(entry.key.text, known))
 
-    def require(self) -> tuple[Budget, ...]:
-        node = self.tree.get("require")
-        budgets = []
-        for entry in node if isinstance(node, Mapping) else ():
-            name = entry.key.text
-            if isinstance(entry.value, Sequence):
-                budgets.append(Budget(name, "in", 0.0, tuple(_scalar(item) for item in entry.value.items)))
-            elif name == "deterministic":
-                budgets.append(Budget(name, "==", float(_scalar(entry.value) == "true")))
-            elif (bound := read_budget(_scalar(entry.value), _UNITS[name])) is not None:
-                budgets.append(Budget(name, *bound))
-            else:
-                example = {"USD": "<= 0.02 USD", "s": "<= 2 s", "": ">= 0.7"}[_UNITS[name]]
-                self.say("YM003", entry.value.span, f"`require.{name}` must be a comparison such as `{example}`")
-        return tuple(budgets)
-
     def say(self, code: str, span: Span, message: str, hint: str = "") -> None:
         self.findings.append(finding(code, span, message, hint))
-
-
-_UNITS = {"judge_cost": "USD", "verify_cost": "s", "deterministic_share": ""}
-
-
-def read_budget(text: str, unit: str) -> tuple[str, float] | None:
-    """Read `<= 0.02 USD`, `<= 200ms` or `>= 0.7`; None where it is none of that unit. Durations come out in seconds."""
-    match = re.fullmatch(r"(<=|>=|<|>|==)\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)", text)
-    if match is None:
-        return None
-    if unit == "s":
-        try:
-            return match[1], parse_duration(match[2] + match[3])
-        except ValueError:
-            return None
-    return (match[1], float(match[2])) if match[3] == unit else None
 
 
 def _step_after(until: Expr | None, scope: Scope, start: float) -> float:

@@ -9,8 +9,9 @@ import msgspec
 
 from assay.core.digest import digest
 from assay.core.error import SourceError
-from assay.dsl.curriculum import CompiledCurriculum, Curriculum
+from assay.dsl.curriculum import CompiledCurriculum
 from assay.dsl.expr.show import show
+from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program
 from assay.dsl.source.diagnostic import Finding
 

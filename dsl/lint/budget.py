@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from assay.dsl.compile import Compiled
 from assay.dsl.expr.interval import format_number
+from assay.dsl.mix import Budget
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Span
 
@@ -13,29 +14,28 @@ _HOLDS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.
 
 
 def check_budgets(
-    budgets: Sequence[tuple[str, str, float, tuple[str, ...]]],
+    budgets: Sequence[Budget],
     domains: Mapping[str, tuple[float, Compiled]],
     spans: Mapping[str, Span],
 ) -> Iterator[Finding]:
     """Check every budget against the domains of the mix.
 
     Args:
-        budgets: Name, comparison, value, words.
+        budgets: As written.
         domains: Share and compiled domain by entry.
         spans: Place of each budget.
     """
-    for name, sign, value, words in budgets:
-        for message, hint in _broken(name, sign, value, words, domains):
-            code = "DT001" if name.startswith("deterministic") else "CT001"
-            yield finding(code, spans[name], message, hint, f"require.{name}")
+    for budget in budgets:
+        for message, hint in _broken(budget, domains):
+            code = "DT001" if budget.name.startswith("deterministic") else "CT001"
+            yield finding(code, spans[budget.name], message, hint, f"require.{budget.name}")
 
 
-def _broken(
-    name: str, sign: str, value: float, words: tuple[str, ...], domains: Mapping[str, tuple[float, Compiled]]
-) -> Iterator[tuple[str, str]]:
+def _broken(budget: Budget, domains: Mapping[str, tuple[float, Compiled]]) -> Iterator[tuple[str, str]]:
     good = {entry: (share, item.facts) for entry, (share, item) in domains.items() if item.facts is not None}
+    sign, value, words = budget.sign, budget.value, budget.words
     limit = f"{sign} {format_number(value)}"
-    match name:
+    match budget.name:
         case "tier":
             for entry, (_, facts) in good.items():
                 if facts.tier not in words:

@@ -12,9 +12,9 @@ from assay.core.leaf import Verifier
 from assay.core.registry import Registry
 from assay.core.wire import Split
 from assay.dsl.compile import Compiled
-from assay.dsl.curriculum import Curriculum
 from assay.dsl.expr.node import Expr
 from assay.dsl.leaf import call_arguments
+from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.setting import Settings
 from assay.runtime.run.coordination import stage_plans

@@ -8,8 +8,8 @@ from assay.core.registry import resolve
 from assay.core.scheduler import Scheduler
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Weights
-from assay.dsl.curriculum import Stage
 from assay.dsl.expr.node import Expr
+from assay.dsl.mix import Stage
 from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
 from assay.runtime.run.rule import Admit as AdmitRule

@@ -7,8 +7,8 @@ import pytest
 
 from assay.core.error import ConfigError
 from assay.core.registry import installed
-from assay.dsl.curriculum import Stage
 from assay.dsl.expr.node import Compare, Num, Ref
+from assay.dsl.mix import Stage
 from assay.runtime.config.job import prepare
 from assay.runtime.config.override import read_overrides
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
