@@ -54,7 +54,9 @@ class Ledger:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA busy_timeout = 5000")
-            self._db.executescript((Path(__file__).parent / "schema.sql").read_text())
+            # In one transaction: a reader finds all tables or no ledger.
+            schema = (Path(__file__).parent / "schema.sql").read_text()
+            self._db.executescript(f"BEGIN IMMEDIATE; {schema} COMMIT;")
             self.incarnation = self._open(plan_digest)
         except sqlite3.Error as error:
             raise StoreError("the ledger must be a writable SQLite file", got=error, at=path) from None
