@@ -31,9 +31,11 @@ def json_value(text: str, schema: dict[str, Any] | None = None) -> str | None:
             continue
         try:
             value = read_json(candidate)
+            rendered = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            rendered.encode()  # `\\ud800` alone is no character: nobody could store such an answer
         except ValueError:
             continue
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if fits(value, schema or {}) else None
+        return rendered if fits(value, schema or {}) else None
     return None
 
 

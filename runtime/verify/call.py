@@ -79,7 +79,7 @@ def checked(leaf: Leaf, value: object) -> dict[str, SignalValue]:
         return {name: _plain(item) for name, item in signals.items()}
     if value is not None and not isinstance(value, str):
         raise VerifierFault("a parser must return a text or None", got=type(value).__name__, at=leaf.name)
-    return {"answer": value}
+    return {"answer": _plain(value)}
 
 
 def timeout_of(leaf: Leaf) -> float:
@@ -103,7 +103,7 @@ def describe(error: BaseException) -> str:
     except BaseException:  # __str__ of an exception is code of whoever raised it
         text = "(its message cannot be read)"
     name = "" if isinstance(error, (VerifierFault, PluginError)) else f"{type(error).__name__}: "
-    return f"{name}{text}"[:_MAX_DETAIL]
+    return f"{name}{text}"[:_MAX_DETAIL].encode(errors="backslashreplace").decode()
 
 
 def describe_exit(status: int) -> str:
@@ -119,10 +119,20 @@ def _plain(value: SignalValue) -> SignalValue:
     # numpy.float64 is a float; msgspec packs exact types only.
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, str) and not _is_whole(value):
+        raise VerifierFault("a text must be made of whole characters", got=ascii(value)[:_MAX_DETAIL])
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
     return value
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _since(started: float) -> float:

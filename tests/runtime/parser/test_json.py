@@ -18,6 +18,8 @@ from assay.runtime.parser.json import fits, json_value
         ("[" * 65 + "]" * 65, None),
         ("[" * 100_000, None),
         ("{a: 1}", None),
+        ('{"a": "\\ud800"}', None),
+        ('{"a": "\\ud83d\\ude00"}', '{"a":"\U0001f600"}'),
         ("", None),
     ],
 )

@@ -113,7 +113,9 @@ def test_text_that_cannot_be_written_down_is_a_bad_row(entry: EntryPlan, tmp_pat
     (tmp_path / "train.jsonl").write_text('{"question": "2+2", "expected": "4"}\n' + f"{half}\n{half[:-1]}\n")
     reports: list[Report] = []
     plan: Any = SimpleNamespace(entry=lambda name: entry)
-    client: Any = SimpleNamespace(send=lambda report: reports.append(msgspec.msgpack.decode(msgspec.msgpack.encode(report), type=Report)))
+    client: Any = SimpleNamespace(
+        send=lambda report: reports.append(msgspec.msgpack.decode(msgspec.msgpack.encode(report), type=Report))
+    )
     stage = SourceStage(plan, LocalStore(tmp_path / "blobs", "source-0"), client)
     stage.take(LeaseTasks(9, "rows", "train", (0, 1, 2)))
     stage.work()

@@ -62,6 +62,12 @@ def report(answer: str) -> Texted:
     return Texted(text=str(scope["result"]))
 
 
+@assay.verifier("hazard.half", version=1)
+def half(answer: str) -> Texted:
+    """Return a text that no encoding knows."""
+    return Texted(text="\ud800")
+
+
 @assay.verifier("hazard.lazy", version=1)
 def lazy(answer: str) -> Texted:
     """Say whether what it imports late was there before."""
@@ -93,7 +99,7 @@ def flaky(answer: str) -> Judged:
     """Raise as often as the answer says; how often is kept in the process."""
     state["calls"] = state.get("calls", 0) + 1
     if state["calls"] <= int(answer):
-        raise RuntimeError(f"call {state['calls']}")
+        raise RuntimeError(f"call {state['calls']} \ud800")
     return Judged(right=True, score=1.0)
 
 

@@ -78,8 +78,18 @@ def test_exception_is_retried_as_declared_then_measured(make_bench: MakeBench) -
 def test_exception_past_the_retries_is_a_fault_with_its_place(make_bench: MakeBench) -> None:
     outcome = make_bench("flaky").call("flaky", "9")
     assert ("verifier_fault", 3, False) == (outcome.cause, outcome.num_tries, outcome.is_fatal)
-    assert "RuntimeError: call 3" in outcome.detail
+    assert r"RuntimeError: call 3 \ud800 at" in outcome.detail
     assert "assay_hazard.py:" in outcome.detail
+
+
+def test_text_that_no_encoding_knows_is_a_fault_and_ends_no_process(make_bench: MakeBench) -> None:
+    bench = make_bench("half")
+    (slot,) = bench.host._slots.values()
+    pid = slot.process.pid
+    outcome = bench.call("half", "x")
+    assert ("verifier_fault", 1) == (outcome.cause, outcome.num_tries)
+    assert "must be made of whole characters" in outcome.detail
+    assert pid == slot.process.pid
 
 
 def test_failure_declared_fatal_says_so(make_bench: MakeBench) -> None:
