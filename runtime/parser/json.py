@@ -32,7 +32,7 @@ def json_value(text: str, schema: dict[str, Any] | None = None) -> str | None:
         try:
             value = read_json(candidate)
             rendered = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-            rendered.encode()  # `\\ud800` alone is no character: nobody could store such an answer
+            rendered.encode()  # `\ud800` alone is no character: nobody could store such an answer
         except ValueError:
             continue
         return rendered if fits(value, schema or {}) else None
