@@ -1,10 +1,11 @@
 """Admission: which entry gets the next group, within the credits, and the episodes of an evaluation."""
 
 import hashlib
+from collections import Counter
 
 from assay.core.blob import BlobRef
 from assay.core.wire import Split
-from assay.runtime.coordinator import credit, feed, record
+from assay.runtime.coordinator import credit, feed, record, share
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.lease import queue_rollout
 from assay.runtime.coordinator.rule import ask_rule
@@ -18,18 +19,22 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
     total = credit.total_credit(run, stage)
     if total <= 0:
         return
-    share = credit.shares(run, stage)
+    weights = credit.shares(run, stage)
     open_entries = [
         entry
         for entry in run.entries.values()
-        if share[entry.name] > 0 and (entry.unlock is None or ask_rule(run, entry.unlock))
+        # What was unlocked once stays so.
+        if weights[entry.name] > 0
+        and (entry.unlock is None or run.planned[entry.name] > 0 or ask_rule(run, entry.unlock))
     ]
+    share.aim(run, out, {entry.name: weights[entry.name] for entry in open_entries})
     for unlocked in open_entries:
         source = run.feed(unlocked.name, "train")
         feed.draw(run, source, run.spec.prefetch)
         feed.ask(run, out, source)
+    pending = share.pending(run)
     while total > 0:
-        entry = _most_behind(run, stage, open_entries, share)
+        entry = _most_behind(run, stage, open_entries, pending)
         if entry is None:
             return
         source = run.feed(entry.name, "train")
@@ -37,6 +42,7 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
             group = _group(run, out, entry, "train", index, body, entry.group_size)
             run.admitted[entry.name] = run.admitted.get(entry.name, 0) + 1
             run.planned[entry.name] += 1
+            pending[entry.name] += 1
             total -= 1
             for episode in group.episodes:
                 queue_rollout(run, episode)
@@ -63,26 +69,19 @@ def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
         feed.ask(run, out, source, iter(todo))
 
 
-def _most_behind(run: Run, stage: StageSpec, entries: list[EntrySpec], share: dict[str, float]) -> EntrySpec | None:
-    """Return the entry whose realised share lags most behind its target, among those with a credit and a task."""
-    units = {entry.name: _units(run, entry) for entry in entries}
-    total = sum(units.values())
+def _most_behind(run: Run, stage: StageSpec, entries: list[EntrySpec], pending: Counter[str]) -> EntrySpec | None:
+    """Return the entry whose share lags most behind its target, among those with a credit and a task."""
+    units = {entry.name: share.expected(run, entry, pending[entry.name]) for entry in entries}
+    total = sum(units.values()) + min((share.group_units(run, entry) for entry in entries), default=0.0)
     best, behind = None, 0.0
     for entry in entries:
-        lag = share[entry.name] * (total + 1.0) - units[entry.name]
+        lag = run.target[entry.name] * total - units[entry.name]
         if best is not None and lag <= behind:
             continue
         if credit.entry_credit(run, stage, entry) < 1 or not feed.num_ready(run.feed(entry.name, "train")):
             continue
         best, behind = entry, lag
     return best
-
-
-def _units(run: Run, entry: EntrySpec) -> float:
-    """Return what an entry was given so far, in the unit of `balance`, at the mean cost of its groups."""
-    tally = run.tallies[entry.name]
-    per_group = tally.unit_sum / tally.unit_groups if tally.unit_groups else float(entry.group_size)
-    return run.planned[entry.name] * (per_group if run.spec.balance != "episodes" else float(entry.group_size))
 
 
 def _group(

@@ -14,7 +14,7 @@ from assay.core.group import Batch, DemonstrationRef, Sibling
 from assay.core.group import Group as TrainGroup
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import BatchReady, Split
-from assay.runtime.coordinator import credit, feed, record
+from assay.runtime.coordinator import credit, feed, record, share
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.coordinator.state import Group, Run, TakenBatch
@@ -75,7 +75,10 @@ def commit(run: Run, taken: TakenBatch) -> None:
                 move(run, episode, "trained")
                 tally.trained_episodes += 1
                 tally.trained_tokens += episode.trained_tokens
+                share.charge(run, group, "episodes", 1.0)
+                share.charge(run, group, "trained_tokens", episode.trained_tokens)
                 tokens += episode.tokens
+        share.close(run, group, is_trained=True)
         tally.unit_groups += 1
         tally.unit_sum += tokens
         group.state = "trained"
@@ -148,20 +151,20 @@ def _shuffled(siblings: list[Sibling], seed: str) -> Iterable[Sibling]:
 
 def _demonstrations(run: Run, out: list[Instruction], stage: StageSpec, step: int) -> Batch | None:
     """Return the next demonstrations, entries by largest lag behind their share; None while bodies are missing."""
-    share = {
+    weights = {
         name: value
         for name, value in credit.shares(run, stage).items()
         if value > 0 and feed.num_usable(run.feed(name, "demos")) > 0
     }
-    if not share:
+    if not weights:
         return None
-    total = sum(share.values())
+    total = sum(weights.values())
     used = dict(run.demos_used)
-    counts = stage.per_entry or dict.fromkeys(share, 0)
+    counts = stage.per_entry or dict.fromkeys(weights, 0)
     if not stage.per_entry:
         for _ in range(stage.batch):
-            done = sum(used.get(name, 0) for name in share) + 1
-            name = max(share, key=lambda name: share[name] / total * done - used.get(name, 0))
+            done = sum(used.get(name, 0) for name in weights) + 1
+            name = max(weights, key=lambda name: weights[name] / total * done - used.get(name, 0))
             used[name] = used.get(name, 0) + 1
             counts[name] += 1
     is_ready = True
@@ -192,8 +195,8 @@ def prefetch(run: Run, out: list[Instruction]) -> None:
                 feed.ask(run, out, run.feed(name, "eval"), iter(range(size)))
             continue
         split: Split = "demos" if phase.kind == "sft" else "train"
-        for name, share in credit.shares(run, phase).items():
-            if share > 0 and (split == "train" or run.entries[name].sizes.get("demos", 0)):
+        for name, part in credit.shares(run, phase).items():
+            if part > 0 and (split == "train" or run.entries[name].sizes.get("demos", 0)):
                 source = run.feed(name, split)
                 if not source.ahead:
                     feed.draw(run, source, run.spec.prefetch)

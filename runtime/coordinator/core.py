@@ -41,6 +41,7 @@ from assay.runtime.coordinator import (
     record,
     reunion,
     schedule,
+    share,
 )
 from assay.runtime.coordinator.instruction import Drained, DrainRequested, Event, Finish, Instruction, Received, Send
 from assay.runtime.coordinator.spec import RunSpec
@@ -264,6 +265,8 @@ class Core:
         step(run, episode, "rolled")
         episode.version, episode.trajectory = report.version, report.trajectory
         episode.tokens, episode.trained_tokens = report.trace.tokens, report.num_trained_tokens
+        episode.wall_s = report.trace.wall_s
+        share.charge(run, episode.group, "compute_s", episode.wall_s)
         tally = run.tallies[episode.group.entry.name]
         tally.sampled_episodes += 1
         tally.sampled_tokens += episode.tokens

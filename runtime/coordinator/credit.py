@@ -3,15 +3,17 @@
     groups admitted in a stage and not dropped <= (max_staleness + version + 1) * batch
 
 where `version` is the number of the stage's steps whose weights rollout workers already use. Groups admitted under a
-version can then all be consumed before their staleness bound, so a slow one is waited for and never dropped. A tier
-with a bound of its own gets the same formula with its share of the batch; since its groups are due at other steps than
-their neighbours, each admission also asks whether all that is due by any step still fits into the batches until then.
+version can then all be consumed before their staleness bound, so a slow one is waited for and never dropped. Where a
+tier has a bound of its own, each tier gets the same formula with its share of the groups; since its groups are due at
+other steps than their neighbours, each admission also asks whether all that is due by any step still fits into the
+batches until then.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable
 
+from assay.runtime.coordinator.share import group_shares
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Group, Run
 
@@ -52,11 +54,14 @@ def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
         count = stage.per_entry.get(entry.name, 0)
         limit = (bound + version + 1) * count
         credit = (min(limit, stage.steps * count) if stage.steps else limit) - run.admitted.get(entry.name, 0)
-    else:
-        by_entry = shares(run, stage)
+    elif _has_bounds(run, stage):
+        by_group = group_shares(run)
         peers = [other.name for other in run.entries.values() if other.tier == entry.tier]
-        share = sum(by_entry[name] for name in peers)
+        share = sum(by_group[name] for name in peers)
         credit = math.ceil((bound + version + 1) * stage.batch * share - 1e-9) - _admitted(run, peers)
+    else:
+        # With one bound for all, whoever is most behind is next, and the mix needs no limit per tier.
+        credit = total_credit(run, stage)
     if credit > 0 and _has_bounds(run, stage) and not _fits(run, stage, entry):
         credit = 0
     tier = run.spec.tiers.get(entry.tier)

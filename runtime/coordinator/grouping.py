@@ -11,7 +11,7 @@ from assay.core.lifecycle import DropReason
 from assay.core.scheduler import TaskStats
 from assay.core.verdict import Cause, Scored, Unscored, Verdict
 from assay.core.wire import Cancel
-from assay.runtime.coordinator import record
+from assay.runtime.coordinator import record, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.lease import end
 from assay.runtime.coordinator.state import Episode, Group, Run
@@ -24,6 +24,11 @@ def judge(run: Run, out: list[Instruction], episode: Episode, verdict: Verdict, 
     if isinstance(verdict, Scored) and not math.isfinite(verdict.payout.reward):
         verdict = Unscored("verifier_fault", f"reward {verdict.payout.reward}", measurements=verdict.measurements)
     out.append(record.verdict(episode.number, verdict, wall_s, run.now_s))
+    if episode.group.purpose == "train":
+        tally = run.tallies[episode.group.entry.name]
+        tally.spent_s += wall_s + episode.wall_s
+        tally.spent_episodes += 1
+        share.charge(run, episode.group, "compute_s", wall_s)
     if isinstance(verdict, Scored):
         payout = verdict.payout
         episode.reward, episode.success, episode.terms = payout.reward, payout.success, payout.terms
@@ -122,6 +127,8 @@ def _drop_group(run: Run, group: Group, reason: DropReason) -> None:
             step(run, episode, "dropped", reason)
     group.state, group.reason = "dropped", reason
     if group.purpose == "train":
+        if reason != "stage_over":
+            share.close(run, group, is_trained=False)
         run.admitted[group.entry.name] = run.admitted.get(group.entry.name, 0) - 1
         if group.stage != run.curriculum.phase:
             # Credits are counted per stage; a group of an earlier one had none here.

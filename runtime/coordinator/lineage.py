@@ -6,8 +6,9 @@ count as trained once.
 
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Commit, Refused, Resumed
-from assay.runtime.coordinator import batch, curriculum, record
+from assay.runtime.coordinator import batch, curriculum, record, share
 from assay.runtime.coordinator.instruction import Instruction, Send
+from assay.runtime.coordinator.spec import StageSpec
 from assay.runtime.coordinator.state import Run, Worker
 
 
@@ -53,7 +54,12 @@ def commit(run: Run, out: list[Instruction], report: Commit) -> bool:
     out.append(record.commit(report, run.now_s))
     if report.checkpoint is not None:
         vouch(run, out, report.checkpoint)
-    batch.commit(run, run.batches[version.step])
+    taken = run.batches[version.step]
+    is_news = not taken.is_committed
+    batch.commit(run, taken)
+    stage = run.spec.phases[taken.stage]
+    if is_news and isinstance(stage, StageSpec) and stage.kind == "rl":
+        share.watch(run, out, stage)
     curriculum.after_commit(run, out)
     out.append(record.curriculum(run))
     return True

@@ -146,6 +146,8 @@ class Standing(msgspec.Struct, frozen=True):
     visible: Weights | None
     demos_used: dict[str, int]
     resumed_step: int = 0
+    target: dict[str, float] = {}
+    books_from: int = 0
 
 
 def curriculum(run: Run) -> Write:
@@ -161,6 +163,8 @@ def curriculum(run: Run) -> Write:
         at.visible,
         run.demos_used,
         at.resumed_step,
+        run.target,
+        run.books_from,
     )
     return Write("meta", ("curriculum", _json(standing)))
 

@@ -13,7 +13,7 @@ from assay.core.group import Batch
 from assay.core.scheduler import TaskStats
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Weights
-from assay.runtime.coordinator import lease
+from assay.runtime.coordinator import lease, share
 from assay.runtime.coordinator.feed import task_ref
 from assay.runtime.coordinator.ledger import Ledger
 from assay.runtime.coordinator.record import Standing
@@ -58,6 +58,7 @@ def _read_curriculum(run: Run, ledger: Ledger, standing: bytes | None) -> None:
         at.lineage, at.trainer, at.trainer_step = stood.lineage, stood.trainer, stood.trainer_step
         at.visible, at.resumed_step = stood.visible, stood.resumed_step
         run.demos_used = stood.demos_used
+        run.target, run.books_from = stood.target, stood.books_from
     for version, folder, digest in ledger.rows(
         "SELECT version, folder, digest FROM weights ORDER BY version DESC LIMIT 1"
     ):
@@ -145,7 +146,7 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
             run.evaluations[evaluation].num_open += 1
     query = (
         "SELECT e.episode, e.grp, e.sibling, e.seed, e.planned_s, e.state, e.reason, e.retries, e.version, "
-        "e.trajectory, e.tokens, e.trained_tokens, e.reward, e.success, e.terms "
+        "e.trajectory, e.tokens, e.trained_tokens, e.reward, e.success, e.terms, json_extract(e.trace, '$[7]') "
         "FROM episode e JOIN grp g ON g.grp = e.grp "
         "WHERE g.state IN ('open', 'ready', 'batched') ORDER BY e.episode"
     )
@@ -168,7 +169,7 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
 
 def _restore(run: Run, row: tuple) -> None:
     number, grp, sibling, seed, planned_s, state, reason, retries = row[:8]
-    version, trajectory, tokens, trained_tokens, reward, success, terms = row[8:]
+    version, trajectory, tokens, trained_tokens, reward, success, terms, wall_s = row[8:]
     group = run.groups[grp]
     episode = Episode(
         number,
@@ -183,6 +184,7 @@ def _restore(run: Run, row: tuple) -> None:
         trajectory=None if trajectory is None else _blob(trajectory),
         tokens=tokens or 0,
         trained_tokens=trained_tokens or 0,
+        wall_s=wall_s or 0.0,
         reward=reward,
         success=bool(success),
         terms={} if terms is None else _terms(terms),
@@ -216,6 +218,15 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
     for name, number in ledger.rows("SELECT entry, COUNT(*) FROM grp WHERE stage >= 0 GROUP BY entry"):
         if name in run.tallies:
             run.planned[name] = number
+    for name, account in share.read_accounts(ledger.rows, run.spec.balance, run.books_from).items():
+        if name in run.accounts:
+            run.accounts[name] = account
+    for name, seconds, number in ledger.rows(
+        f"SELECT g.entry, SUM({share.SPENT_S}), COUNT(*) FROM episode e JOIN grp g USING (grp) "
+        "WHERE g.stage >= 0 AND e.verified_s IS NOT NULL GROUP BY g.entry"
+    ):
+        if name in run.tallies:
+            run.tallies[name].spent_s, run.tallies[name].spent_episodes = seconds, number
     groups = ledger.rows(
         "SELECT g.entry, g.idx, g.state, AVG(e.success), AVG(e.reward), json_group_array(json(e.terms)), "
         "SUM(e.trained_tokens), COUNT(*), SUM(e.tokens) "

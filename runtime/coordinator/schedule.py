@@ -103,7 +103,8 @@ def _pick(
     waiting: list[Waiting],
     slots: list[Slot],
 ) -> list[Assignment]:
-    view = View(name, waiting, run.running[name], run.share, run.planned)
+    done = {name: account.units for name, account in run.accounts.items()}
+    view = View(name, waiting, run.running[name], run.target or run.share, done)
     owner = type(scheduler).__module__
     try:
         picked = scheduler.pick(view, slots, run.now_s)

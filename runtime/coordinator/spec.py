@@ -12,6 +12,9 @@ from assay.core.scheduler import Sampler, Scheduler, StageRule
 from assay.core.wire import Split, StageKind, Weights
 from assay.runtime.coordinator.policy import Fifo, has_spread
 
+UNITS = ("episodes", "trained_tokens", "compute_s")
+"""What a share can be a share of; see `share`."""
+
 Admit = Callable[[Sequence[float]], bool]
 
 
@@ -160,6 +163,8 @@ class RunSpec(msgspec.Struct, frozen=True):
         names = {entry.name for entry in self.entries}
         if len(names) != len(self.entries) or sum(entry.share for entry in self.entries) <= 0:
             raise ConfigError("a mix must have entries of different names and a share above 0", got=sorted(names))
+        if self.balance not in UNITS:
+            raise ConfigError(f"balance must be one of {', '.join(UNITS)}", got=self.balance, at="balance")
         for phase in self.phases:
             if isinstance(phase, EvaluationSpec):
                 self._check_evaluation(phase)

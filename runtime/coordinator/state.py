@@ -64,6 +64,7 @@ class Episode:
     trajectory: BlobRef | None = None
     tokens: int = 0
     trained_tokens: int = 0
+    wall_s: float = 0.0
     reward: float | None = None
     success: bool = False
     terms: dict[str, float] = field(default_factory=dict)
@@ -127,8 +128,25 @@ class Tally:
     sampled_tokens: int = 0
     unit_groups: int = 0
     unit_sum: float = 0.0
+    spent_s: float = 0.0
+    spent_episodes: int = 0
     recent: deque[dict[str, float]] = field(default_factory=deque)
     stats: dict[int, TaskStats] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Account:
+    """What an entry was given since the targets last changed.
+
+    Attributes:
+        units: In the unit of `balance`.
+        trained: Groups in committed batches.
+        dropped: Groups dropped for a reason of their own; the end of a stage is none.
+    """
+
+    units: float = 0.0
+    trained: int = 0
+    dropped: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -200,8 +218,13 @@ class Run:
         now_s: The run's clock at the event being handled.
         ready: Groups that wait for a batch.
         open_evaluation: The one in progress; at most one is.
-        share: Target share per entry, summing to 1.
+        share: Share per entry in the mix, summing to 1.
         planned: Training groups admitted per entry so far.
+        target: Share per entry among those that are played now, summing to 1; empty before the first admission.
+        accounts: What each entry got of it; see `share`.
+        books_from: Number of the first group in the accounts.
+        standings: Units and trained groups per entry after each of the last steps.
+        starved: Entries far below their target over the last steps.
         dirty: Episodes whose state the ledger does not know yet.
         dirty_groups: The same for groups.
     """
@@ -221,6 +244,11 @@ class Run:
         total = sum(entry.share for entry in spec.entries) or 1.0
         self.share = {entry.name: entry.share / total for entry in spec.entries}
         self.planned = {entry.name: 0.0 for entry in spec.entries}
+        self.target: dict[str, float] = {}
+        self.accounts = {entry.name: Account() for entry in spec.entries}
+        self.books_from = 0
+        self.standings: deque[dict[str, tuple[float, int]]] = deque()
+        self.starved: set[str] = set()
         self.tallies = {entry.name: Tally() for entry in spec.entries}
         self.evaluations: dict[str, Evaluation] = {}
         self.open_evaluation: Evaluation | None = None

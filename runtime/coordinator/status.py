@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from assay.core.lifecycle import Counts
-from assay.runtime.coordinator import curriculum
+from assay.runtime.coordinator import curriculum, share
 from assay.runtime.coordinator.rule import view
 from assay.runtime.coordinator.spec import StageSpec
 from assay.runtime.coordinator.state import Run
@@ -16,11 +16,12 @@ class EntryStatus(msgspec.Struct, frozen=True):
     """One entry of the mix.
 
     Attributes:
-        share: Target, summing to 1 over the mix.
-        realised: Part of the training groups admitted so far that are its own.
+        share: Target now, summing to 1 over the entries that are played; that of the mix before any is.
+        realised: What it got since the targets last changed, of the same thing, in the unit of `balance`.
         means: `pass_rate`, `reward` and each term over the last groups.
         trained: Episodes in committed batches.
         duration_bias: Mean trained tokens over mean sampled tokens, per episode; 1 where no length is preferred.
+        is_starved: It got less than a quarter of its target, or no group was trained, over the last steps.
     """
 
     share: float
@@ -28,6 +29,7 @@ class EntryStatus(msgspec.Struct, frozen=True):
     means: dict[str, float]
     trained: int
     duration_bias: float
+    is_starved: bool = False
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -171,17 +173,18 @@ def figures(db: sqlite3.Connection) -> dict[str, Any]:
 
 def _entries(run: Run) -> dict[str, EntryStatus]:
     means = view(run).means
-    planned = sum(run.planned.values())
+    got = share.realised(run)
     entries = {}
     for name in run.entries:
         tally = run.tallies[name]
         sampled = tally.sampled_tokens / tally.sampled_episodes if tally.sampled_episodes else 0.0
         trained = tally.unit_sum / tally.trained_episodes if tally.trained_episodes else 0.0
         entries[name] = EntryStatus(
-            run.share[name],
-            run.planned[name] / planned if planned else 0.0,
+            (run.target or run.share)[name],
+            got[name],
             dict(means[name]),
             tally.trained_episodes,
             trained / sampled if sampled and trained else 1.0,
+            name in run.starved,
         )
     return entries

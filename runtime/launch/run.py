@@ -121,12 +121,12 @@ def conclude(
         reading = Reading(folder.ledger)
     except AssayError:
         # The coordinator never came to make one.
-        summary = empty_summary(entries, wall_s)
+        summary = empty_summary(entries, wall_s, plan.balance)
         write_summary(folder.summary, summary)
         return summary
     with reading:
         metrics.update(reading)
-        summary = summarize(reading, entries, wall_s, first_update_s)
+        summary = summarize(reading, entries, wall_s, first_update_s, plan.balance)
         write_summary(folder.summary, summary)
         write_report(folder.report, plan, reading, summary)
     return summary
@@ -145,9 +145,10 @@ def missing_protections(folder: RunFolder) -> list[str]:
     return sorted({line for one in found.values() for line in one["missing"]})
 
 
-def empty_summary(entries: tuple[str, ...], wall_s: float) -> dict[str, Any]:
+def empty_summary(entries: tuple[str, ...], wall_s: float, balance: str = "episodes") -> dict[str, Any]:
     """Return the summary of a run that has no ledger."""
     nothing = {"untrained": None, "before": None, "after": None, "held_out": 0}
+    no_share = {"target": None, "realised": None, "num_alarms": 0}
     return {
         "domains": {entry: dict(nothing) for entry in entries},
         "updates": 0,
@@ -156,6 +157,7 @@ def empty_summary(entries: tuple[str, ...], wall_s: float) -> dict[str, Any]:
         "lag": {"mean": None, "max": None},
         "wall_s": wall_s,
         "first_update_s": None,
+        "shares": {"unit": balance, "entries": {entry: dict(no_share) for entry in entries}},
     }
 
 

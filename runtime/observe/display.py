@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import msgspec
 
-from assay.runtime.coordinator.status import Status
+from assay.runtime.coordinator.status import EntryStatus, Status
 from assay.runtime.run.plan import RunPlan
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def line(status: Status, progress: Progress, elapsed_s: float) -> str:
     rewards = " ".join(
         f"{name} {entry.means['reward']:.2f}" for name, entry in status.entries.items() if "reward" in entry.means
     )
+    starved = [name for name, entry in status.entries.items() if entry.is_starved]
     left_s = progress.left_s(status)
     parts = [
         f"{elapsed_s:6.1f} s  {status.phase} {head_line(status, None)}",
@@ -170,6 +171,7 @@ def line(status: Status, progress: Progress, elapsed_s: float) -> str:
         f"{progress.episodes_per_s:.0f} episodes/s {progress.steps_per_s:.2f} steps/s",
         f"reward {rewards}" if rewards else "",
         f"lag {status.lag_mean:.2f} idle {status.trainer_idle:.0%}",
+        f"starved {' '.join(starved)}" if starved else "",
         f"left {clock(left_s)}" if left_s is not None else "",
         f"stopping: {status.stopping}" if status.stopping else "",
     ]
@@ -195,10 +197,10 @@ def queue_cells(queues: Mapping[str, int]) -> dict[str, str]:
 
 
 def domain_rows(status: Status) -> list[tuple[str, list[str]]]:
-    """Return the cells of each domain: recent reward and pass rate, realised share, every evaluation."""
+    """Return the cells of each domain: recent reward and pass rate, realised and target share, every evaluation."""
     rows = []
     for name, entry in status.entries.items():
-        cells = [_mean(entry.means, "reward"), _mean(entry.means, "pass_rate"), f"{entry.realised:.0%}"]
+        cells = [_mean(entry.means, "reward"), _mean(entry.means, "pass_rate"), _share(entry)]
         for by_entry in status.evaluations.values():
             solved, scored = by_entry.get(name, (0, 0))
             cells.append(f"{solved / scored:.3f}" if scored else "-")
@@ -211,6 +213,10 @@ def clock(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds:.0f} s" if seconds < 100 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
+
+
+def _share(entry: EntryStatus) -> str:
+    return f"{entry.realised:.0%} of {entry.share:.0%}" + (" starved" if entry.is_starved else "")
 
 
 def _mean(means: dict[str, float], name: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import msgspec
 from assay.core.lifecycle import Counts
 from assay.core.trajectory import WeightVersion
 from assay.runtime.coordinator.ledger import read_only
+from assay.runtime.coordinator.record import Standing
+from assay.runtime.coordinator.share import fractions, read_accounts
 
 _STEP_MASK = (1 << 40) - 1
 
@@ -25,6 +27,17 @@ class Accuracy(msgspec.Struct, frozen=True):
     def share(self) -> float | None:
         """Solved over scored; None where nothing was scored."""
         return self.solved / self.scored if self.scored else None
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What an entry should get and got since the targets last changed; None before anything was played or booked.
+
+    `num_alarms` counts how often in the whole run it began to starve.
+    """
+
+    target: float | None
+    realised: float | None
+    num_alarms: int
 
 
 class CommitRow(msgspec.Struct, frozen=True):
@@ -143,6 +156,28 @@ class Reading:
             "FROM episode e JOIN grp g USING (grp) WHERE e.state = 'trained')"
         ).fetchone()
         return None if mean is None else (float(mean), int(largest))
+
+    def shares(self, entries: Sequence[str], balance: str) -> dict[str, Share]:
+        """Return target and realised share per entry.
+
+        Args:
+            entries: Of the mix.
+            balance: What a share is a share of.
+        """
+        row = self._db.execute("SELECT value FROM meta WHERE name = 'curriculum'").fetchone()
+        standing = None if row is None else msgspec.json.decode(row[0], type=Standing)
+        target = {} if standing is None else standing.target
+        since = 0 if standing is None else standing.books_from
+        accounts = read_accounts(self._db.execute, balance, since)
+        units = {name: account.units for name, account in accounts.items() if name in entries}
+        got = fractions(units, entries)
+        alarms = [detail.partition(":")[0] for _, _, what, detail in self.log() if what == "starved"]
+        return {
+            name: Share(
+                target.get(name) if target else None, got[name] if any(units.values()) else None, alarms.count(name)
+            )
+            for name in entries
+        }
 
     def queues(self) -> dict[str, int]:
         """Return how many episodes wait or are worked on, by the stage they are in."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.runtime.observe.curve import curve, smooth
 from assay.runtime.observe.reading import CommitRow, Reading
-from assay.runtime.observe.summary import table
+from assay.runtime.observe.summary import share_table, table
 from assay.runtime.run.plan import RunPlan
 
 _STYLE = """
@@ -45,6 +45,9 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -
         f'<p class="faint">seed {plan.seed}, plan {plan.digest[:12]}, stages {html.escape(_stages(plan))}</p>',
         "<h2>Held-out accuracy</h2>",
         _table(table(dict(summary))),
+        f"<h2>Shares of {html.escape(summary['shares']['unit'])}</h2>",
+        '<p class="faint">Since the targets last changed: a stage with other shares, or an entry unlocked.</p>',
+        _table(share_table(dict(summary))),
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",

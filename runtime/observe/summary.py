@@ -4,12 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from assay.runtime.observe.reading import Accuracy, Reading
 from assay.runtime.run.coordination import AFTER, BEFORE, UNTRAINED
 
 
 def summarize(
-    reading: Reading, entries: tuple[str, ...], wall_s: float, first_update_s: float | None
+    reading: Reading,
+    entries: tuple[str, ...],
+    wall_s: float,
+    first_update_s: float | None,
+    balance: str = "episodes",
 ) -> dict[str, Any]:
     """Return the summary of a run that is over, or as far as it came.
 
@@ -18,6 +24,7 @@ def summarize(
         entries: Of the mix, in order.
         wall_s: Seconds from the command's start to its end, over all resumptions.
         first_update_s: Seconds from the start to the first committed step; None where there is none.
+        balance: What a share is a share of.
     """
     accuracies = reading.accuracies()
     counts = reading.counts()
@@ -36,6 +43,10 @@ def summarize(
         "lag": {"mean": None if lag is None else lag[0], "max": None if lag is None else lag[1]},
         "wall_s": wall_s,
         "first_update_s": first_update_s,
+        "shares": {
+            "unit": balance,
+            "entries": {name: msgspec.structs.asdict(one) for name, one in reading.shares(entries, balance).items()},
+        },
     }
 
 
@@ -54,6 +65,15 @@ def table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
         gain = "" if before is None or after is None else f"{after - before:+.3f}"
         shares = [_show(domain[key]) for key in ("untrained", "before", "after")]
         rows.append((name, *shares, gain, str(domain["held_out"])))
+    return rows
+
+
+def share_table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return target and realised share per domain: a head, then one row each."""
+    rows: list[tuple[str, ...]] = [("domain", "target", "realised", "alarms")]
+    for name, one in summary["shares"]["entries"].items():
+        cells = ["-" if one[key] is None else f"{one[key]:.1%}" for key in ("target", "realised")]
+        rows.append((name, *cells, str(one["num_alarms"] or "")))
     return rows
 
 

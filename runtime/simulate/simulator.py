@@ -170,13 +170,14 @@ class Simulator:
             self._visible = order.weights.version
         elif isinstance(order, LeaseEpisode):
             seconds = model.rollout[order.entry].draw(rng)
-            trace = Trace(1, max(1, round(seconds * 100)), 1)
+            trace = Trace(1, max(1, round(seconds * 100)), 1, wall_s=seconds)
             done = EpisodeDone(order.lease, order.episode, BlobRef("", 0), self._visible, trace, trace.tokens)
             self._after(seconds, peer, done)
         elif isinstance(order, LeaseVerify):
             reward = float(rng.random() < model.pass_rate.get(order.entry, 0.5))
             verdict = Scored({}, Payout(reward, reward > 0, None, {"outcome.solved": reward}), "", "")
-            self._after(model.verify[order.entry].draw(rng), peer, VerdictDone(order.lease, order.episode, verdict))
+            seconds = model.verify[order.entry].draw(rng)
+            self._after(seconds, peer, VerdictDone(order.lease, order.episode, verdict, seconds))
         elif isinstance(order, Resumed):
             self._publish_and_take(0.0, peer)
         elif isinstance(order, PublishWeights):

@@ -301,7 +301,9 @@ class World:
             return TasksReady(order.lease, order.entry, order.split, ready)
         if isinstance(order, LeaseEpisode):
             assert worker.version is not None
-            return EpisodeDone(order.lease, order.episode, blob(f"t{order.episode}"), worker.version, Trace(1, 5, 3), 5)
+            return EpisodeDone(
+                order.lease, order.episode, blob(f"t{order.episode}"), worker.version, Trace(1, 5, 3, wall_s=0.5), 5
+            )
         assert isinstance(order, LeaseVerify)
         return VerdictDone(order.lease, order.episode, self.verdict(order.episode), 0.01)
 

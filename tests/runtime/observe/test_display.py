@@ -68,7 +68,14 @@ def test_plain_line_says_what_a_person_asks() -> None:
 
 
 def test_row_of_a_domain_shows_every_evaluation() -> None:
-    assert [("spell", ["0.250", "0.500", "100%", "0.125"])] == domain_rows(look(1.0, 11))
+    assert [("spell", ["0.250", "0.500", "100% of 100%", "0.125"])] == domain_rows(look(1.0, 11))
+
+
+def test_starved_entry_is_named_in_line_and_table() -> None:
+    starving = msgspec.structs.replace(look(1.0, 11), entries={"spell": EntryStatus(0.5, 0.02, {}, 1, 1.0, True)})
+    assert "starved spell" in line(starving, Progress(PLAN), 1.0)
+    assert "starved" not in line(look(1.0, 11), Progress(PLAN), 1.0)
+    assert [("spell", ["-", "-", "2% of 50% starved", "0.125"])] == domain_rows(starving)
 
 
 def test_plain_display_prints_lines_without_escapes(tmp_path: Path) -> None:

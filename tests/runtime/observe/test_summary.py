@@ -3,15 +3,18 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assay.core.error import StoreError
-from assay.core.trajectory import WeightVersion
+from assay.core.trajectory import Trace, WeightVersion
 from assay.runtime.coordinator.instruction import Write
 from assay.runtime.coordinator.ledger import Ledger
+from assay.runtime.coordinator.record import Standing
+from assay.runtime.launch.run import empty_summary
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Accuracy, Reading
-from assay.runtime.observe.summary import summarize, table, write_summary
+from assay.runtime.observe.summary import share_table, summarize, table, write_summary
 
 
 @pytest.fixture
@@ -99,6 +102,50 @@ def test_summary_falls_back_where_a_run_has_no_warm_up(path: Path) -> None:
     assert {"untrained": None, "before": None, "after": None, "held_out": 0} == summary["domains"]["other"]
     assert 3 == summary["updates"]
     assert ("d", "0.500", "-", "-", "", "2") == table(summary)[1]
+
+
+@pytest.mark.parametrize(("balance", "of_d"), [("episodes", 2 / 3), ("trained_tokens", 4 / 7), ("compute_s", 9 / 10)])
+def test_summary_says_target_and_realised_share_in_the_unit_of_balance(
+    tmp_path: Path, balance: str, of_d: float
+) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", "plan")
+    standing = Standing(0, 0, False, 0, b"", 1, None, {}, target={"d": 0.75, "e": 0.25}, books_from=1)
+    writes = [Write("meta", ("curriculum", msgspec.json.encode(standing))), Write("log", (9.0, "starved", "e: 1.0%"))]
+    # Number, entry, state, episodes with their trained tokens, seconds of rollout and of verification.
+    groups = [
+        (0, "e", "trained", 9, 9),
+        (1, "d", "trained", 2, 2),
+        (2, "e", "trained", 1, 3),
+        (3, "d", "dropped", 3, 5),
+    ]
+    episode = 0
+    for number, name, state, size, tokens in groups:
+        writes.append(Write("grp", (number, name, "train", number, 0, "", size, 0, state, "not_admitted", 1, 0)))
+        for _ in range(size):
+            trace = msgspec.json.encode(Trace(1, 9, 1, wall_s=1.5 if name == "d" else 0.5)).decode()
+            writes.append(Write("planned", (episode, number, 0, 1, 0.5)))
+            writes.append(Write("rolled", (episode, 0, b"", trace, 9, tokens, 1.0)))
+            writes.append(Write("verdict", (episode, 1.0, True, "{}", "{}", 0.3 if name == "d" else 0.5, 2.0)))
+            writes.append(Write("state", (state, "", 0, episode)))
+            episode += 1
+    ledger.commit(writes)
+    ledger.close()
+    with Reading(tmp_path / "ledger.sqlite") as reading:
+        summary = summarize(reading, ("d", "e"), 1.0, None, balance)
+    assert balance == summary["shares"]["unit"]
+    d, e = summary["shares"]["entries"]["d"], summary["shares"]["entries"]["e"]
+    assert (0.75, 0.25, 0, 1) == (d["target"], e["target"], d["num_alarms"], e["num_alarms"])
+    assert [of_d, 1 - of_d] == pytest.approx([d["realised"], e["realised"]])
+    assert ("d", "75.0%", f"{of_d:.1%}", "") == share_table(summary)[1]
+
+
+def test_summary_without_reinforcement_has_no_shares(tmp_path: Path) -> None:
+    Ledger(tmp_path / "ledger.sqlite", "plan").close()
+    with Reading(tmp_path / "ledger.sqlite") as reading:
+        summary = summarize(reading, ("d",), 1.0, None)
+    assert {"d": {"target": None, "realised": None, "num_alarms": 0}} == summary["shares"]["entries"]
+    assert summary["shares"] == empty_summary(("d",), 1.0)["shares"]
+    assert set(summary) == set(empty_summary(("d",), 1.0))
 
 
 def test_written_summary_is_whole_json(path: Path, tmp_path: Path) -> None:
