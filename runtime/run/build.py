@@ -16,6 +16,7 @@ from assay.dsl.expr.node import Expr
 from assay.dsl.leaf import call_arguments
 from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
+from assay.runtime.config.option import parameters
 from assay.runtime.config.setting import Settings
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
@@ -48,6 +49,8 @@ def build_plan(
     """
     _check_curriculum(curriculum)
     groups: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    if curriculum.advantage == "per_domain":
+        _scope_by_domain(groups["algorithm"], registry)
     launcher = settings.launcher
     return RunPlan(
         name=settings.run.name or curriculum.name,
@@ -132,10 +135,28 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
 
 def _check_curriculum(curriculum: Curriculum) -> None:
     """Refuse what would otherwise be ignored."""
-    if curriculum.advantage != "per_group":
-        raise ConfigError("advantages must be normalised per group here", got=curriculum.advantage, at="advantage")
     if curriculum.levels:
         raise ConfigError("a run must have no difficulty levels here", got=", ".join(curriculum.levels), at="levels")
+
+
+def _scope_by_domain(algorithm: dict[str, Any], registry: Registry) -> None:
+    """Let the algorithm normalise over all groups of a domain; it takes the argument `scope` for that."""
+    known = parameters(registry.find("algorithm", algorithm["name"]).value)
+    if known is not None and "scope" not in known:
+        raise ConfigError(
+            "an algorithm must take a `scope` where advantages are per domain", got=algorithm["name"], at="advantage"
+        )
+    if algorithm["options"].get("scope", "domain") != "domain":
+        raise ConfigError(
+            "advantages must have one scope",
+            got=f"algorithm.scope={algorithm['options']['scope']}",
+            at="advantage: per_domain",
+        )
+    if algorithm["options"].get("normalize") is False:
+        raise ConfigError(
+            "advantages per domain must be normalised", got="algorithm.normalize=false", at="advantage: per_domain"
+        )
+    algorithm["options"]["scope"] = "domain"
 
 
 def _sampler(use: Use, registry: Registry) -> FactoryPlan:

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +69,47 @@ def test_clip_outside_its_range_is_refused() -> None:
 def test_factory_names_the_class() -> None:
     assert f"{Grpo.__module__}:{Grpo.__qualname__}" == GRPO.object_name
     assert Grpo.name == GRPO.name
+
+
+eighths = st.lists(st.integers(-800, 800).map(lambda n: n / 8), min_size=2, max_size=16)
+batches = st.lists(st.tuples(st.sampled_from("abc"), eighths), min_size=1, max_size=8)
+
+
+@given(batches)
+def test_advantages_per_domain_are_what_float64_arrays_give(groups: list[tuple[str, list[float]]]) -> None:
+    centred = [np.asarray(values, np.float64) - np.mean(np.asarray(values, np.float64)) for _, values in groups]
+    got = Grpo(scope="domain").advantages(groups)
+    for domain in {name for name, _ in groups}:
+        own = [index for index, (name, _) in enumerate(groups) if name == domain]
+        scale = np.std(np.concatenate([centred[index] for index in own]))
+        if scale > 1e-6:
+            for index in own:
+                np.testing.assert_allclose(got[index], centred[index] / scale, rtol=1e-9, atol=1e-9)
+
+
+@given(batches)
+def test_advantages_per_domain_have_deviation_one_or_are_all_zero(groups: list[tuple[str, list[float]]]) -> None:
+    got = Grpo(scope="domain").advantages(groups)
+    for domain in {name for name, _ in groups}:
+        values = [a for (name, _), group in zip(groups, got, strict=True) if name == domain for a in group]
+        mean_square = math.fsum(a * a for a in values) / len(values)
+        assert mean_square == pytest.approx(1.0) or not any(values)
+
+
+@given(batches, rewards)
+def test_another_domain_changes_no_advantage(groups: list[tuple[str, list[float]]], other: list[float]) -> None:
+    assert Grpo(scope="domain").advantages(groups) == Grpo(scope="domain").advantages([*groups, ("other", other)])[:-1]
+
+
+def test_spread_inside_a_domain_decides_what_its_groups_weigh() -> None:
+    wide, narrow = Grpo(scope="domain").advantages([("d", [0.0, 2.0]), ("d", [0.9, 1.1])])
+    assert [-10.0, 10.0] == pytest.approx([wide[0] / narrow[1], wide[1] / narrow[1]])
+    alone, _ = Grpo(scope="domain").advantages([("d", [0.0, 2.0]), ("e", [0.9, 1.1])])
+    assert [-1.0, 1.0] == pytest.approx(alone)
+
+
+def test_scope_is_named_and_needs_normalization() -> None:
+    with pytest.raises(ConfigError, match="group or domain"):
+        Grpo(scope="batch")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="normalized where they have a scope"):
+        Grpo(scope="domain", normalize=False)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from assay.core.error import ConfigError
-from assay.core.registry import installed
+from assay.core.registry import installed, resolve
 from assay.dsl.expr.node import Compare, Num, Ref
 from assay.dsl.mix import Stage
 from assay.runtime.config.job import prepare
@@ -138,6 +138,21 @@ def test_what_this_runtime_cannot_keep_is_refused(override: str, message: str, q
         build._check_supported("spell", changed)
 
 
-def test_normalisation_that_nothing_would_follow_is_refused() -> None:
-    with pytest.raises(ConfigError, match="must be normalised per group here"):
-        plan_of("curriculum.advantage=per_domain")
+def test_advantages_per_domain_reach_the_algorithm_and_the_digest(quickstart: RunPlan) -> None:
+    plan = plan_of("curriculum.advantage=per_domain")
+    algorithm = resolve(plan.factories["algorithm"])(**plan.settings["algorithm"]["options"])
+    assert "domain" == algorithm.scope
+    assert "scope" not in quickstart.settings["algorithm"]["options"]
+    assert quickstart.digest != plan.digest
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("algorithm.normalize=false", "must be normalised"),
+        ("+algorithm.scope=group", "must have one scope"),
+    ],
+)
+def test_advantages_per_domain_contradict_no_setting(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan_of("curriculum.advantage=per_domain", override)
