@@ -106,8 +106,13 @@ def _train(job: Job, terminal: Terminal, started_s: float) -> int:
 
 
 def watch(plan: RunPlan, folder: RunFolder, terminal: Terminal, started_s: float) -> Outcome:
-    """Launch a run with the terminal's display; Ctrl-C and SIGTERM drain it, a second one ends it."""
-    signals = (signal.SIGINT, signal.SIGTERM)
+    """Launch a run with the terminal's display.
+
+    Ctrl-C, SIGTERM and a terminal that is closed drain it; a second one ends it.
+    """
+    signals = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` is to outlive its terminal
+        signals.append(signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in signals}
     try:
         return launch(plan, folder, terminal.out, started_s, signals)

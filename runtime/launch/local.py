@@ -210,8 +210,10 @@ class LocalLauncher:
         ]
         content = {"launcher": os.getpid(), "processes": processes}
         draft = self._folder.processes.with_suffix(".draft")
-        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        draft.replace(self._folder.processes)
+        # On a full disk the last version stays; ending the processes matters more.
+        with contextlib.suppress(OSError):
+            draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            draft.replace(self._folder.processes)
 
 
 def _weight_bytes(plan: RunPlan) -> int:

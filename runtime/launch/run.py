@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import signal
 import sqlite3
 import time
@@ -10,7 +11,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from assay.core.error import AssayError, RunFailed
+from assay.core.error import AssayError, ConfigError, RunFailed
 from assay.runtime.launch.local import DRAINED, LocalLauncher
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
@@ -21,6 +22,8 @@ from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
 
 _METRICS_S = 5.0
+# Less than one commit of the ledger may take.
+_LEAST_FREE_BYTES = 256 << 10
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -69,19 +72,27 @@ def launch(
     status, reason = 1, ""
     with Display(plan, folder.path, stream) as display:
         num_signals = 0
+        has_said_so = False
         look_s = 0.0
         has_warned = False
 
         def on_signal(number: int, _: object) -> None:
+            # Nothing is printed here: the signal may have come in the middle of a line.
             nonlocal num_signals
             num_signals += 1
             if num_signals > 1:
                 raise KeyboardInterrupt
-            display.say("ending in order; once more ends at once")
             launcher.drain()
+
+        def say_so() -> None:
+            nonlocal has_said_so
+            if num_signals and not has_said_so:
+                has_said_so = True
+                display.say("ending in order; once more ends at once")
 
         def tick() -> None:
             nonlocal look_s, has_warned
+            say_so()
             shown = display.tick()
             if not has_warned and folder.protections.exists():
                 has_warned = True
@@ -91,7 +102,8 @@ def launch(
                 stopwatch.first_update_s = _first_update_s(folder, shown.at_s, stopwatch.wall_s)
             if time.monotonic() >= look_s:
                 look_s = time.monotonic() + _METRICS_S
-                with contextlib.suppress(AssayError), Reading(folder.ledger) as reading:
+                # Whoever keeps the ledger ends the run where the disk is full.
+                with contextlib.suppress(AssayError, OSError), Reading(folder.ledger) as reading:
                     metrics.update(reading)
 
         for number in signals:
@@ -100,6 +112,7 @@ def launch(
             status = launcher.run(tick)
             reason = launcher.children[0].last_words()
         except KeyboardInterrupt:
+            say_so()
             status, reason = DRAINED, "ended at once"
         except RunFailed as error:
             status, reason = 1, str(error)
@@ -108,6 +121,8 @@ def launch(
                 signal.signal(number, signal.SIG_IGN)
             launcher.end()
             launcher.clean()
+    if status and (full := _is_full(folder)):
+        reason = full
     return Outcome(status, reason, conclude(plan, folder, metrics, stopwatch.wall_s, stopwatch.first_update_s))
 
 
@@ -125,10 +140,21 @@ def conclude(
         write_summary(folder.summary, summary)
         return summary
     with reading:
+<<<<<<< ours
         metrics.update(reading)
         summary = summarize(reading, entries, wall_s, first_update_s, plan.balance)
         write_summary(folder.summary, summary)
         write_report(folder.report, plan, reading, summary)
+=======
+        summary = summarize(reading, entries, wall_s, first_update_s)
+        try:
+            metrics.update(reading)
+            write_summary(folder.summary, summary)
+            write_report(folder.report, plan, reading, summary)
+        except OSError as error:
+            if not _is_full(folder):
+                raise ConfigError("a run folder must be writable", got=error.strerror, at=folder.path) from None
+>>>>>>> theirs
     return summary
 
 
@@ -168,6 +194,14 @@ def _first_update_s(folder: RunFolder, run_s: float, wall_s: float) -> float:
             return max(0.0, wall_s - run_s + min(row.at_s for row in reading.commits()))
     except (AssayError, ValueError):
         return wall_s
+
+
+def _is_full(folder: RunFolder) -> str:
+    """Return what to say of a full disk, whose processes cannot even say so in their logs; empty where it has room."""
+    free = shutil.disk_usage(folder.path).free
+    if free >= _LEAST_FREE_BYTES:
+        return ""
+    return f"the disk of the run folder must have room, got {free >> 10} KiB - at {folder.path}. Make room and resume"
 
 
 def _read(folder: RunFolder) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The live display: where the run stands, read twice a second from what the coordinator leaves in `status.json`.
 
-On a terminal a table that renews itself; elsewhere a plain line every few seconds, and one for every event.
+On a terminal a table that renews itself; elsewhere a plain line every few seconds, and one for every event. Invariant:
+a terminal or reader that goes away ends no run; from then on nothing is shown.
 """
 
 import time
@@ -89,6 +90,7 @@ class Display:
         self._plain_from_s = 0.0
         self._phase = ""
         self._live: Any = None
+        self._is_lost = False
 
     def __enter__(self) -> "Display":
         if self._stream.isatty():
@@ -96,12 +98,12 @@ class Display:
             from rich.live import Live
 
             self._live = Live(console=Console(file=self._stream), auto_refresh=False, transient=True)
-            self._live.start()
+            self._show(self._live.start)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            self._live.stop()
+            self._show(self._live.stop)
 
     def tick(self) -> Status | None:
         """Look again and show; returns what there was to see."""
@@ -111,19 +113,30 @@ class Display:
             return None
         self._progress.add(status)
         if self._live is not None:
-            self._live.update(self._render(status), refresh=True)
+            table = self._render(status)
+            self._show(lambda: self._live.update(table, refresh=True))
         elif status.phase != self._phase or time.monotonic() >= self._plain_from_s:
             self._plain_from_s = time.monotonic() + _PLAIN_S
             self._phase = status.phase
-            print(line(status, self._progress, time.monotonic() - self._started_s), file=self._stream, flush=True)
+            self._print(line(status, self._progress, time.monotonic() - self._started_s))
         return status
 
     def say(self, text: str) -> None:
         """Print a line above the display."""
         if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False)
+            self._show(lambda: self._live.console.print(text, markup=False, highlight=False))
         else:
-            print(text, file=self._stream, flush=True)
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._show(lambda: print(text, file=self._stream, flush=True))
+
+    def _show(self, write: Callable[[], object]) -> None:
+        if not self._is_lost:
+            try:
+                write()
+            except OSError:
+                self._is_lost = True
 
     def _render(self, status: Status) -> "RenderableType":
         from rich.console import Group

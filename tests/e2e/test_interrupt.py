@@ -90,3 +90,12 @@ def test_interrupt_before_the_run_listens_ends_it(command: Callable[..., Command
     assert 130 == run.wait(60), run.output
     assert [] == living(run.process.pid)
     assert 0 == json.loads((run.run_folder / "summary.json").read_text())["episodes"]["in_flight"]
+
+
+def test_terminal_that_is_closed_drains_the_run(command: Callable[..., Command]) -> None:
+    run = command("train", *STEPS, "run.name=closed")
+    run.until(lambda status: status["step"] >= 2)
+    run.process.send_signal(signal.SIGHUP)
+    assert 130 == run.wait(60), run.output
+    assert [] == living(run.process.pid)
+    assert (run.run_folder / "report.html").exists()

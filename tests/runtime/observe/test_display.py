@@ -1,11 +1,13 @@
 """What the display makes of one look at a run."""
 
+import errno
 import io
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 
 from assay.core.lifecycle import Counts
 from assay.runtime.coordinator.status import EntryStatus, Status
@@ -103,6 +105,24 @@ def test_terminal_display_is_a_table(tmp_path: Path) -> None:
         display.tick()
     for part in ("demo", "learn", "rollout", "3+2", "pass rate", "untrained", "trainer idle 30%"):
         assert part in stream.getvalue()
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_reader_that_goes_away_ends_nothing(tmp_path: Path, is_terminal: bool) -> None:
+    class Gone(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, "the terminal was closed")
+
+    (tmp_path / "status.json").write_bytes(msgspec.json.encode(look(14.0, 28)))
+    with Display(PLAN, tmp_path, Gone()) as display:
+        display.say("ending in order")
+        for _ in range(2):
+            shown = display.tick()
+            assert shown is not None
+            assert 28 == shown.step
 
 
 def test_duration_is_for_people() -> None:
