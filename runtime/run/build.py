@@ -48,6 +48,7 @@ def build_plan(
         AssayError: see `build_entry`; a rule, sampler or stage that this runtime cannot keep.
     """
     _check_curriculum(curriculum)
+    _check_settings(settings)
     groups: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     if curriculum.advantage == "per_domain":
         _scope_by_domain(groups["algorithm"], registry)
@@ -163,6 +164,12 @@ def _sampler(use: Use, registry: Registry) -> FactoryPlan:
     plan = FactoryPlan(registry.find("sampler", use.leaf).ref, call_arguments(use, {})[1])
     plan.make()  # what it refuses is refused here, not in the coordinator
     return plan
+
+
+def _check_settings(settings: Settings) -> None:
+    for group, name in (("sandbox", settings.sandbox.name), ("tracker", settings.tracker.name)):
+        if name != "none":
+            raise ConfigError(f"a run must have no {group} here", got=name, at=f"{group}.name")
 
 
 def _check_supported(name: str, program: Program) -> None:

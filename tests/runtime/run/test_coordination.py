@@ -117,6 +117,11 @@ def test_stage_takes_from_the_trainer_what_it_leaves_out() -> None:
     assert (32, 1e-3, 0) == (plan.batch, plan.lr, plan.steps)
 
 
+def test_a_backend_that_no_run_would_use_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a run must have no sandbox here, got docker"):
+        plan_of("sandbox.name=docker")
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
