@@ -140,13 +140,7 @@ def conclude(
         write_summary(folder.summary, summary)
         return summary
     with reading:
-<<<<<<< ours
-        metrics.update(reading)
         summary = summarize(reading, entries, wall_s, first_update_s, plan.balance)
-        write_summary(folder.summary, summary)
-        write_report(folder.report, plan, reading, summary)
-=======
-        summary = summarize(reading, entries, wall_s, first_update_s)
         try:
             metrics.update(reading)
             write_summary(folder.summary, summary)
@@ -154,7 +148,6 @@ def conclude(
         except OSError as error:
             if not _is_full(folder):
                 raise ConfigError("a run folder must be writable", got=error.strerror, at=folder.path) from None
->>>>>>> theirs
     return summary
 
 
