@@ -54,6 +54,8 @@ class View(msgspec.Struct, frozen=True):
         running: Number of running items per domain.
         share: Target share per domain, summing to 1.
         done: Finished work per domain in the unit of `balance`.
+        mean: Expected work of one item per domain, in the same unit; for a scheduler that sees every domain.
+        cost_s: Expected seconds of one item per domain in this queue; for the same.
     """
 
     queue: str
@@ -61,10 +63,16 @@ class View(msgspec.Struct, frozen=True):
     running: Mapping[str, int]
     share: Mapping[str, float]
     done: Mapping[str, float]
+    mean: Mapping[str, float] = {}
+    cost_s: Mapping[str, float] = {}
 
 
 class Scheduler(Protocol):
-    """Decides which waiting item goes to which free slot."""
+    """Decides which waiting item goes to which free slot.
+
+    It is shown the head of the queue; one with the attribute `should_see_every_domain = True` the head of every
+    domain's part of it, at the price of a look at the whole queue.
+    """
 
     def pick(self, view: View, capacity: Sequence[Slot], now_s: float) -> list[Assignment]:
         """Return assignments; none may exceed its slot's capacity or name an item twice."""

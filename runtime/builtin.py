@@ -16,6 +16,7 @@ from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
 from assay.runtime.policy import CHAT_FORMATS
 from assay.runtime.sampler import SAMPLERS
+from assay.runtime.scheduler import SCHEDULERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
 from assay.runtime.trainer import MEGATRON
 from assay.runtime.verifier.json import json_equal
@@ -67,8 +68,8 @@ def assay_algorithms() -> Sequence[Factory]:
 
 @hookimpl
 def assay_schedulers() -> Sequence[Factory]:
-    """Offer first come, first served."""
-    return (Factory("fifo", "assay.runtime.coordinator.policy:Fifo", "First come, first served."),)
+    """Offer the built-in schedulers."""
+    return SCHEDULERS
 
 
 @hookimpl

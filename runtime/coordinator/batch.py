@@ -75,6 +75,7 @@ def commit(run: Run, taken: TakenBatch) -> None:
                 move(run, episode, "trained")
                 tally.trained_episodes += 1
                 tally.trained_tokens += episode.trained_tokens
+                run.trained_tokens += episode.trained_tokens
                 share.charge(run, group, "episodes", 1.0)
                 share.charge(run, group, "trained_tokens", episode.trained_tokens)
                 tokens += episode.tokens

@@ -1,35 +1,9 @@
-"""Policies used where the plan names none: first come first served, a seeded walk, and a spread of rewards."""
+"""Policies used where the plan names none: a seeded walk, and a spread of rewards."""
 
 import random
-from collections import deque
 from collections.abc import Mapping, Sequence
 
-from assay.core.scheduler import Assignment, Slot, TaskStats, View
-
-
-class Fifo:
-    """Gives the longest waiting item to the first worker with room, filling workers in turn."""
-
-    def pick(self, view: View, capacity: Sequence[Slot], now_s: float) -> list[Assignment]:
-        """Return assignments in order of entry; an item too large for every slot is passed over."""
-        assignments = []
-        free = deque((slot.worker, dict(slot.free)) for slot in capacity)
-        for waiting in view.waiting:
-            for _ in range(len(free)):
-                worker, room = free[0]
-                if room.get("slots", 0.0) < 1.0:
-                    free.popleft()
-                    continue
-                if all(room.get(name, 0.0) >= amount for name, amount in waiting.needs.items()):
-                    room["slots"] -= 1.0
-                    for name, amount in waiting.needs.items():
-                        room[name] -= amount
-                    assignments.append(Assignment(waiting.item, worker))
-                    break
-                free.rotate(-1)
-            if not free:
-                break
-        return assignments
+from assay.core.scheduler import TaskStats
 
 
 class Shuffled:

@@ -250,6 +250,7 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
         if state == "trained":
             tally.trained_episodes += number
             tally.trained_tokens += trained or 0
+            run.trained_tokens += trained or 0
             tally.unit_groups += 1
             tally.unit_sum += tokens or 0
     for name, number, tokens in ledger.rows(

@@ -1,12 +1,13 @@
 """Scheduling: shows a queue and the free slots to the scheduler, checks what it says and leases accordingly."""
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 
 from assay.core.error import AssayError, PluginError
 from assay.core.scheduler import Assignment, Scheduler, Slot, View, Waiting
 from assay.core.wire import LeaseEpisode, LeaseVerify, Role
-from assay.runtime.coordinator import lease
+from assay.runtime.coordinator import lease, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.state import Run, Worker
 from assay.runtime.coordinator.transition import step
@@ -24,7 +25,7 @@ def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
     slots, workers = _slots(run, "rollout")
     if not slots:
         return
-    waiting = _head(queue, slots)
+    waiting = _head(run.spec.rollout_scheduler, queue, slots)
     if run.open_evaluation is not None:
         evaluated = [item for item in queue.values() if run.episodes[item.item].group.purpose == "evaluate"]
         waiting = evaluated or waiting
@@ -61,7 +62,8 @@ def schedule_verifications(run: Run, out: list[Instruction]) -> None:
     slots, workers = _slots(run, "verify")
     if not slots:
         return
-    for given in _pick(run, run.spec.verify_scheduler, "verify", queue, _head(queue, slots), slots):
+    scheduler = run.spec.verify_scheduler
+    for given in _pick(run, scheduler, "verify", queue, _head(scheduler, queue, slots), slots):
         episode = run.episodes[given.item]
         worker = workers[given.worker]
         group = episode.group
@@ -90,9 +92,21 @@ def _slots(run: Run, role: Role) -> tuple[list[Slot], dict[str, Worker]]:
     return slots, workers
 
 
-def _head(queue: dict[int, Waiting], slots: list[Slot]) -> list[Waiting]:
+def _head(scheduler: Scheduler, queue: dict[int, Waiting], slots: list[Slot]) -> list[Waiting]:
     wanted = WINDOW + sum(int(slot.free["slots"]) for slot in slots)
+    if _sees_every_domain(scheduler):
+        shown: Counter[str] = Counter()
+        waiting = []
+        for item in queue.values():
+            if shown[item.domain] < wanted:
+                shown[item.domain] += 1
+                waiting.append(item)
+        return waiting
     return list(queue.values()) if len(queue) <= wanted else list(islice(queue.values(), wanted))
+
+
+def _sees_every_domain(scheduler: Scheduler) -> bool:
+    return bool(getattr(scheduler, "should_see_every_domain", False))
 
 
 def _pick(
@@ -103,8 +117,12 @@ def _pick(
     waiting: list[Waiting],
     slots: list[Slot],
 ) -> list[Assignment]:
-    done = {name: account.units for name, account in run.accounts.items()}
-    view = View(name, waiting, run.running[name], run.target or run.share, done)
+    done = {entry: account.units for entry, account in run.accounts.items()}
+    mean, costs = {}, {}
+    if _sees_every_domain(scheduler):
+        mean = {entry.name: share.group_units(run, entry) / entry.group_size for entry in run.entries.values()}
+        costs = {entry.name: entry.rollout_s if name == "rollout" else entry.verify_s for entry in run.entries.values()}
+    view = View(name, waiting, run.running[name], run.target or run.share, done, mean, costs)
     owner = type(scheduler).__module__
     try:
         picked = scheduler.pick(view, slots, run.now_s)

@@ -107,9 +107,7 @@ def group_units(run: Run, entry: EntrySpec) -> float:
         return tally.trained_episodes / tally.unit_groups if tally.unit_groups else float(entry.group_size)
     if tally.trained_tokens:
         return tally.trained_tokens / tally.unit_groups
-    others = [(known.trained_tokens, known.trained_episodes) for known in run.tallies.values()]
-    tokens, episodes = sum(pair[0] for pair in others), sum(pair[1] for pair in others)
-    return entry.group_size * (tokens / episodes if tokens else 1.0)
+    return entry.group_size * (run.trained_tokens / run.counts.trained if run.trained_tokens else 1.0)
 
 
 def group_shares(run: Run) -> dict[str, float]:

@@ -10,7 +10,8 @@ import msgspec
 from assay.core.error import ConfigError
 from assay.core.scheduler import Sampler, Scheduler, StageRule
 from assay.core.wire import Split, StageKind, Weights
-from assay.runtime.coordinator.policy import Fifo, has_spread
+from assay.runtime.coordinator.policy import has_spread
+from assay.runtime.scheduler.fifo import Fifo
 
 UNITS = ("episodes", "trained_tokens", "compute_s")
 """What a share can be a share of; see `share`."""

@@ -266,6 +266,7 @@ class Run:
         self.lag_n = 0
         self.lag_max = 0
         self.wasted_tokens = 0
+        self.trained_tokens = 0
         self.wait_s = 0.0
         self.first_batch_s = 0.0
         self.last_commit_s = 0.0

@@ -6,12 +6,13 @@ import pytest
 from coordinator_world import FakeWorker, entry, held, ordered, settle, spec
 
 from assay.core.error import ConfigError, PluginError, TransitionError
-from assay.core.scheduler import Assignment
+from assay.core.scheduler import Assignment, Slot, Waiting
 from assay.core.wire import (
     Fault,
     LeaseEpisode,
     Stop,
 )
+from assay.runtime.coordinator import schedule
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.coordinator.transition import step
 
@@ -59,6 +60,36 @@ def test_faulty_scheduler_ends_the_run_naming_its_module(make: Any, scheduler: A
     with pytest.raises(PluginError, match=text) as caught:
         settle(world)
     assert str(type(scheduler).__module__) == caught.value.at
+
+
+class Newest:
+    should_see_every_domain = True
+
+    def pick(self, view: Any, capacity: Any, now_s: float) -> list[Assignment]:
+        self.seen = view
+        return [Assignment(view.waiting[-1].item, capacity[0].worker)] if view.waiting else []
+
+
+@pytest.mark.parametrize("sees_all", [True, False])
+def test_scheduler_that_asks_for_it_sees_past_a_domain_that_fills_the_head_of_the_queue(
+    make: Any, sees_all: bool
+) -> None:
+    policy = Newest()
+    policy.should_see_every_domain = sees_all  # type: ignore[misc]
+    world = make(verify_scheduler=policy)
+    settle(world)
+    run = world.core.run
+    world.work("rollout-0", 1)
+    world.turn()
+    (template,) = policy.seen.waiting
+    crowd = {10_000 + n: Waiting(10_000 + n, "a", "auto", 0.0, 1.0) for n in range(200)}
+    last = Waiting(template.item, "b", "auto", 0.0, 1.0)
+    waiting = schedule._head(policy, {**crowd, template.item: last}, [Slot("w", {"slots": 1.0})])
+    assert sees_all == (last in waiting)
+    assert 65 + sees_all == len(waiting)
+    assert run.accounts.keys() == policy.seen.done.keys()
+    assert ({"a": 0.1, "b": 0.1} if sees_all else {}) == policy.seen.cost_s
+    assert ({"a": 1.0, "b": 1.0} if sees_all else {}) == policy.seen.mean
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_next_stage_has_its_own_books(make: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_entry_whose_groups_are_all_dropped_draws_a_limited_part_of_the_rollouts(make: Any) -> None:
     world = make(phases=(StageSpec("rl", "rl", batch=4, steps=15),), max_retries=2)
     world.verdict = lambda episode: (

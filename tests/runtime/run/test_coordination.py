@@ -161,3 +161,18 @@ def test_advantages_per_domain_reach_the_algorithm_and_the_digest(quickstart: Ru
 def test_advantages_per_domain_contradict_no_setting(override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         plan_of("curriculum.advantage=per_domain", override)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "expected"),
+    [
+        (("scheduler=fair", "scheduler.max_wait_s=5.0"), "max_wait_s", 5.0),
+        (("scheduler=tiered", "scheduler.max_heavy=2"), "max_heavy", 2),
+    ],
+)
+def test_scheduler_is_made_for_each_queue_with_its_options(
+    overrides: tuple[str, ...], key: str, expected: float
+) -> None:
+    spec = run_spec(plan_of(*overrides))
+    assert expected == getattr(spec.rollout_scheduler, key) == getattr(spec.verify_scheduler, key)
+    assert spec.rollout_scheduler is not spec.verify_scheduler
