@@ -99,6 +99,9 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     parser = _parser("assay", f"{description}\n\nverbs:\n{lines}", _EPILOG)
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
     parser.usage = "assay VERB ..."
+    if not argv:
+        parser.print_help(sys.stderr)
+        return 2
     parser.add_argument("verb", metavar="VERB", help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     verb_name = parser.parse_args(argv).verb

@@ -132,6 +132,8 @@ def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine
     if arguments.replay is not None:
         return StubEngine(_replayed(arguments).final_text), StubChat(), "stub", f"episode {arguments.replay}"
     if arguments.answer is not None:
+        if arguments.answer.encode(errors="replace").decode() != arguments.answer:  # bytes that Python could not decode
+            raise ConfigError("an answer must be text in the terminal's encoding", got=ascii(arguments.answer))
         return StubEngine(arguments.answer), StubChat(), "stub", "a stub"
     answer = _oracle(entry.program)
     if answer is None:

@@ -134,7 +134,10 @@ def _address(program: Program, name: str) -> str:
     if found:
         todo = f"Write {' or '.join(found)}"
         raise ConfigError("a term must be named by one address", got=name, at=program.identity, todo=todo)
-    todo = suggestion(wanted, [*known, *(one.partition(".")[2] for one in known)]) or f"There are {', '.join(known)}"
+    todo = (
+        suggestion(wanted, [*known, *(one.partition(".")[2] for one in known if "." in one)])
+        or f"There are {', '.join(known)}"
+    )
     raise ConfigError("a term must be one of the reward's", got=name, at=program.identity, todo=todo)
 
 

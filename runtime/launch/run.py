@@ -1,12 +1,13 @@
 """One run from launch to report: supervise it, show it, and write down what came of it, however it ended."""
 
 import contextlib
+import fcntl
 import json
 import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -19,7 +20,7 @@ from assay.runtime.observe.reading import Reading
 from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
-from assay.runtime.run.plan import RunPlan
+from assay.runtime.run.plan import FILE, RunPlan
 
 _METRICS_S = 5.0
 # Less than one commit of the ledger may take.
@@ -65,7 +66,17 @@ def launch(
         stream: Where to show it.
         started_s: When the command began, by the monotonic clock.
         signals: Each drains the run, and ends it the second time; only in the main thread.
+
+    Raises:
+        ConfigError: another command works on this run.
     """
+    with _claim(folder):
+        return _launch(plan, folder, stream, started_s, signals)
+
+
+def _launch(
+    plan: RunPlan, folder: RunFolder, stream: TextIO, started_s: float, signals: Sequence[signal.Signals]
+) -> Outcome:
     stopwatch = _Stopwatch(folder, started_s)
     launcher = LocalLauncher(plan, folder)
     metrics = MetricsFile(folder.metrics)
@@ -187,6 +198,22 @@ def _first_update_s(folder: RunFolder, run_s: float, wall_s: float) -> float:
             return max(0.0, wall_s - run_s + min(row.at_s for row in reading.commits()))
     except (AssayError, ValueError):
         return wall_s
+
+
+@contextlib.contextmanager
+def _claim(folder: RunFolder) -> Iterator[None]:
+    """Keep a run to one command: two would overwrite each other's weights, processes and summary."""
+    with (folder.path / FILE).open("rb+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                "a run must be worked on by one command at a time",
+                got="a second one",
+                at=folder.path,
+                todo="Let the first one end",
+            ) from None
+        yield
 
 
 def _is_full(folder: RunFolder) -> str:

@@ -87,8 +87,10 @@ def make_folder(parent: Path, name: str) -> RunFolder:
     """Make `<parent>/<time>-<name>` and point `<parent>/latest` at it.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: it cannot be written, or the name leads elsewhere.
     """
+    if "/" in name or not name.isprintable():
+        raise ConfigError("the name of a run must be part of a file's name", got=name, todo="Set run.name")
     stem = time.strftime("%Y%m%d-%H%M%S-") + name
     try:
         parent.mkdir(parents=True, exist_ok=True)

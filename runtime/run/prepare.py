@@ -84,4 +84,5 @@ def find_run(name: str, parent: Path) -> RunFolder:
     for path in (Path(name), parent / name):
         if path.is_dir():
             return open_folder(path)
-    raise ConfigError("a run must be named by its folder", got=name, at=parent, todo="`latest` names the newest")
+    todo = "`latest` names the newest" if (parent / "latest").exists() else "No run is there: `assay train` makes one"
+    raise ConfigError("a run must be named by its folder", got=name, at=parent, todo=todo)

@@ -92,9 +92,14 @@ def test_interrupt_before_the_run_listens_ends_it(command: Callable[..., Command
     assert 0 == json.loads((run.run_folder / "summary.json").read_text())["episodes"]["in_flight"]
 
 
-def test_terminal_that_is_closed_drains_the_run(command: Callable[..., Command]) -> None:
+def test_run_belongs_to_one_command_and_a_closed_terminal_drains_it(command: Callable[..., Command]) -> None:
     run = command("train", *STEPS, "run.name=closed")
     run.until(lambda status: status["step"] >= 2)
+    processes = run.processes()
+    other = command("train", "resume=latest")
+    assert 1 == other.wait(60), other.output
+    assert "a run must be worked on by one command at a time" in other.output
+    assert processes == run.processes()
     run.process.send_signal(signal.SIGHUP)
     assert 130 == run.wait(60), run.output
     assert [] == living(run.process.pid)

@@ -50,7 +50,7 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "required: VERB"),
+        ([], "run a curriculum and train a policy on it"),
         (["chek"], "did you mean `check`"),
         (["check", "--fromat", "json"], "--fromat"),
         (["check", "--form", "json"], "--form"),

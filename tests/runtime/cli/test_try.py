@@ -63,6 +63,7 @@ reward:
     ("words", "message"),
     [
         (["try", "quickstart.spel"], "did you mean `quickstart.spell`"),
+        (["try", "quickstart.spell", "--answer", "\udcff"], "an answer must be text in the terminal's encoding"),
         (["try", "quickstart.spell", "--index", "160"], "a row must lie in 0..159, got 160"),
         (["try", "quickstart.spell", "--run", "nowhere"], "a run must be named by its folder, got nowhere"),
         (["eval", "nowhere"], "a run must be named by its folder, got nowhere"),
