@@ -8,7 +8,9 @@ from coordinator_world import World, entry, scored, unscored
 from assay.core.error import ConfigError
 from assay.core.scheduler import StageView
 from assay.runtime.coordinator import share
+from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.spec import EntrySpec, RunSpec, StageSpec, TierSpec
+from assay.runtime.coordinator.state import Run
 from assay.runtime.simulate.simulator import Model, Simulator, Spread
 
 MIX = (("short", 0.5, 4), ("long", 0.3, 8), ("heavy", 0.2, 4))
@@ -159,3 +161,34 @@ def test_books_come_back_from_the_ledger(make: Any, balance: str) -> None:
         assert one.units > 0
         assert before.tallies[name].spent_s == pytest.approx(after.tallies[name].spent_s)
         assert before.tallies[name].spent_episodes == after.tallies[name].spent_episodes
+
+
+@pytest.mark.parametrize(("part", "expected"), [(0.2, {"a"}), (0.3, set()), (1.0, set())])
+def test_entry_starves_below_a_quarter_of_its_target_over_a_window(part: float, expected: set[str]) -> None:
+    stage = StageSpec("rl", "rl", batch=8, steps=99)
+    run = Run(RunSpec("p", 1, (entry("a"), entry("b")), (stage,)))
+    out: list[Instruction] = []
+    share.aim(run, out, {"a": 1.0, "b": 1.0})
+    for step in range(share.WINDOW_STEPS + 1):
+        assert set() == run.starved, step
+        run.accounts["a"].units += 0.5 * part
+        run.accounts["b"].units += 1 - 0.5 * part
+        for account in run.accounts.values():
+            account.trained += 1
+        share.watch(run, out, stage)
+    assert expected == run.starved
+
+
+def test_entry_with_a_small_share_is_given_a_longer_window() -> None:
+    stage = StageSpec("rl", "rl", batch=8, steps=99)
+    run = Run(RunSpec("p", 1, (entry("a", share=1.0), entry("b", share=49.0)), (stage,)))
+    share.aim(run, [], {"a": 1.0, "b": 49.0})
+    lengths = []
+    for step in range(1, 80):
+        run.accounts["b"].units += 8
+        run.accounts["b"].trained += 8
+        share.watch(run, [], stage)
+        if "a" in run.starved:
+            lengths.append(step)
+    # 2 % of 8 groups a step: 50 steps until 8 groups are due, and a look before the first of them.
+    assert 51 == lengths[0]
