@@ -19,7 +19,7 @@ from assay.runtime.run.prepare import find_run
 
 DESCRIPTION = """\
 Score a checkpoint of a run on its held-out tasks: the same sources, prompts, engine, verifiers and rewards, and no
-update. The result is a run folder of its own."""
+update. The result is a run folder of its own; `runs/latest` stays with the run."""
 
 EPILOG = """\
 overrides:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     parent = Path(given.get("run.folder", "runs"))
     source = find_run(names[0] if names else "latest", parent)
     plan, version = evaluation_plan(source, given)
-    folder = make_folder(parent, plan.name)
+    folder = make_folder(parent, plan.name, is_latest=False)
     write_plan(folder.path, plan)
     terminal.print(f"run {folder.path}: weights {version} of {source.path.name}")
     outcome = watch(plan, folder, terminal, started_s)

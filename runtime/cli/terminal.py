@@ -49,8 +49,8 @@ def columns(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
 
 
 def plural(count: int, noun: str, ending: str = "s") -> str:
-    """Return `1 error`, `2 errors`."""
-    return f"{count} {noun}{'' if count == 1 else ending}"
+    """Return `1 error`, `2,000 errors`."""
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def _has_colour(stream: TextIO) -> bool:

@@ -27,7 +27,7 @@ from assay.runtime.observe.reading import Reading
 from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.run.build import build_entry
 from assay.runtime.run.folder import RunFolder
-from assay.runtime.run.plan import EntryPlan, RunPlan, write_plan
+from assay.runtime.run.plan import EntryPlan, RunPlan, read_plan, write_plan
 from assay.runtime.run.prepare import find_run
 from assay.runtime.stage.source import open_source
 from assay.runtime.store.local import LocalStore
@@ -66,8 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Play and print; the exit status is 1 where the episode is unscored."""
     registry = installed()
-    split, index = chosen_row(arguments)
-    entry = one_row(compile_domain(arguments.domain, registry), split, index, registry)
+    compiled = compile_domain(arguments.domain, registry)
+    split, index = chosen_row(arguments, compiled)
+    entry = one_row(compiled, split, index, registry)
     engine, chat, policy, said_by = make_policy(arguments, entry)
     with tempfile.TemporaryDirectory(prefix="assay-try-") as scratch:
         folder = inline_folder(Path(scratch))
@@ -81,14 +82,25 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return show(plan, folder, terminal)
 
 
-def chosen_row(arguments: argparse.Namespace) -> tuple[str, int]:
+def chosen_row(arguments: argparse.Namespace, compiled: Compiled) -> tuple[str, int]:
     """Return split and row: those asked for, or those of the episode that is replayed.
 
     Raises:
-        ConfigError: the run has no such episode.
+        ConfigError: the run has no such episode, or it is one of another domain, whose rows have the same numbers.
     """
     if arguments.replay is not None and arguments.index is None:
-        task = _replayed(arguments).task
+        folder, trajectory = _replayed(arguments)
+        task = trajectory.task
+        played = [
+            entry.program.id
+            for entry in read_plan(folder.path).entries
+            if task.source in {split.digest for split in entry.splits.values()}
+        ]
+        if (domain := compiled.require().id) not in played:
+            got = " or ".join(played)
+            raise ConfigError(
+                f"an episode must be one of {domain}", got=got, at=arguments.replay, todo="Or add --index"
+            )
         return task.split, task.index
     return arguments.split, arguments.index or 0
 
@@ -130,7 +142,7 @@ def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine
     if arguments.run is not None:
         return _real(arguments.run, Path(arguments.runs))
     if arguments.replay is not None:
-        return StubEngine(_replayed(arguments).final_text), StubChat(), "stub", f"episode {arguments.replay}"
+        return StubEngine(_replayed(arguments)[1].final_text), StubChat(), "stub", f"episode {arguments.replay}"
     if arguments.answer is not None:
         if arguments.answer.encode(errors="replace").decode() != arguments.answer:  # bytes that Python could not decode
             raise ConfigError("an answer must be text in the terminal's encoding", got=ascii(arguments.answer))
@@ -215,9 +227,12 @@ def show(plan: RunPlan, folder: RunFolder, terminal: Terminal) -> int:
     return 0
 
 
-def _replayed(arguments: argparse.Namespace) -> Trajectory:
+def _replayed(arguments: argparse.Namespace) -> tuple[RunFolder, Trajectory]:
     name, _, number = arguments.replay.rpartition(":")
-    return read_trajectory(find_run(name, Path(arguments.runs)), number)
+    if not name or not number.isdecimal():
+        raise ConfigError("--replay must name a run and an episode", got=arguments.replay, todo="Such as latest:4711")
+    folder = find_run(name, Path(arguments.runs))
+    return folder, read_trajectory(folder, number)
 
 
 def _real(name: str, parent: Path) -> tuple[Engine, ChatFormat, str, str]:

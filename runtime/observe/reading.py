@@ -126,6 +126,11 @@ class Reading:
         rows = self._db.execute("SELECT version, folder FROM checkpoint ORDER BY version")
         return {WeightVersion.unpack(version): Path(folder) for version, folder in rows}
 
+    def is_finished(self) -> bool:
+        """Whether nothing of the curriculum is left."""
+        row = self._db.execute("SELECT 1 FROM log WHERE what = 'stop' AND detail = 'finished' LIMIT 1").fetchone()
+        return row is not None
+
     def trajectory(self, episode: str) -> bytes | None:
         """Return the packed reference of an episode's trajectory; None where it has none."""
         row = self._db.execute(

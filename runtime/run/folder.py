@@ -83,8 +83,13 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
 
-def make_folder(parent: Path, name: str) -> RunFolder:
+def make_folder(parent: Path, name: str, *, is_latest: bool = True) -> RunFolder:
     """Make `<parent>/<time>-<name>` and point `<parent>/latest` at it.
+
+    Args:
+        parent: Where runs are.
+        name: Of the run.
+        is_latest: False leaves `latest` as it is: an evaluation has nothing to resume or to evaluate.
 
     Raises:
         ConfigError: it cannot be written, or the name leads elsewhere.
@@ -97,10 +102,11 @@ def make_folder(parent: Path, name: str) -> RunFolder:
         path = _unused(parent.resolve(), stem)
         for part in ("blobs", "checkpoints", "logs"):
             (path / part).mkdir()
-        latest = parent / f".latest.{os.getpid()}"
-        latest.unlink(missing_ok=True)
-        latest.symlink_to(path.name)
-        latest.replace(parent / "latest")
+        if is_latest:
+            latest = parent / f".latest.{os.getpid()}"
+            latest.unlink(missing_ok=True)
+            latest.symlink_to(path.name)
+            latest.replace(parent / "latest")
     except OSError as error:
         raise ConfigError(
             "the folder of runs must be writable",

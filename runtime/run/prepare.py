@@ -62,7 +62,7 @@ def resume_run(name: str, parent: Path) -> tuple[RunPlan, RunFolder]:
         parent: Where run folders are made.
 
     Raises:
-        ConfigError: there is no such run, or it has no checkpoint to go on from.
+        ConfigError: there is no such run, it has no checkpoint to go on from, or it is finished.
         StoreError: its ledger cannot be read.
     """
     folder = find_run(name, parent)
@@ -72,6 +72,9 @@ def resume_run(name: str, parent: Path) -> tuple[RunPlan, RunFolder]:
             raise ConfigError(
                 "a run must have a checkpoint to be resumed from", got="none", at=folder.path, todo="Start it anew"
             )
+        if reading.is_finished() and folder.summary.exists():
+            todo = "`assay eval` scores it, `assay train` starts another"
+            raise ConfigError("a run must not be over to be resumed", got="a finished one", at=folder.path, todo=todo)
     return plan, folder
 
 

@@ -59,7 +59,8 @@ def test_no_process_survives(small_run: Command) -> None:
 
 
 def test_summary_has_exactly_its_keys(summary: dict[str, Any]) -> None:
-    assert ["domains", "updates", "episodes", "trainer_idle", "lag", "wall_s", "first_update_s"] == list(summary)
+    keys = ["domains", "updates", "episodes", "trainer_idle", "lag", "wall_s", "first_update_s", "shares"]
+    assert keys == list(summary)
     assert ENTRIES == list(summary["domains"])
     for domain in summary["domains"].values():
         assert ["untrained", "before", "after", "held_out"] == list(domain)
@@ -195,15 +196,30 @@ def test_evaluation_alone_repeats_the_last_one(small_run: Command) -> None:
     again = Command(("eval", str(small_run.run_folder)), small_run.folder)
     try:
         assert 0 == again.wait(), again.output
-        summary = json.loads((again.run_folder / "summary.json").read_text())
-        assert "update" not in {one["role"] for one in again.processes().values()}
+        # `latest` stays with the run, which alone has something to resume and to evaluate again.
+        assert small_run.run_folder.name.endswith("-quickstart")
+        (folder,) = small_run.folder.glob("runs/*-eval-quickstart")
+        summary = json.loads((folder / "summary.json").read_text())
+        processes = json.loads((folder / "processes.json").read_text())["processes"]
+        assert "update" not in {one["role"] for one in processes}
     finally:
         again.end()
-    trained = json.loads(next(small_run.folder.glob("runs/*-quickstart/summary.json")).read_text())
+    trained = json.loads(next(small_run.folder.glob("runs/*[0-9]-quickstart/summary.json")).read_text())
     assert {n: d["after"] for n, d in trained["domains"].items()} == {
         n: d["after"] for n, d in summary["domains"].items()
     }
     assert 0 == summary["updates"] == summary["episodes"]["trained"]
+
+
+def test_finished_run_is_not_resumed_and_keeps_its_figures(small_run: Command) -> None:
+    before = (small_run.run_folder / "summary.json").read_bytes()
+    again = Command(("train", f"resume={small_run.run_folder}"), small_run.folder)
+    try:
+        assert 1 == again.wait(60), again.output
+    finally:
+        again.end()
+    assert "a run must not be over to be resumed" in again.output
+    assert before == (small_run.run_folder / "summary.json").read_bytes()
 
 
 def _no_weights_of(folder: Path) -> bool:
