@@ -8,6 +8,7 @@ import pytest
 
 import assay
 from assay_domain_reasoning_gym import assay_domains
+from assay_domain_reasoning_gym.check import VERIFIERS as CHECKS
 from assay_domain_reasoning_gym.parser import last_line
 from assay_domain_reasoning_gym.source import Tasks, quickstart_tasks, tasks
 from assay_domain_reasoning_gym.verifier import exact, number, palindrome
@@ -15,7 +16,7 @@ from assay_domain_reasoning_gym.verifier import exact, number, palindrome
 Grade = Callable[[assay.Domain, dict[str, Any], str], bool]
 
 DOMAINS = {domain.id: domain for domain in assay_domains()}
-VERIFIERS = {verifier.name: verifier for verifier in (exact, number, palindrome)}
+VERIFIERS: dict[str, Any] = {verifier.name: verifier for verifier in (exact, number, palindrome, *CHECKS)}
 
 
 @pytest.fixture
@@ -23,10 +24,10 @@ def grade() -> Grade:
     """Return a function from domain, row and final text to whether the answer is right."""
 
     def check(domain: assay.Domain, row: dict[str, Any], text: str) -> bool:
-        match = re.fullmatch(r"([a-z_.]+)\((\w+)\)", domain.document["verify"]["ans"])
+        match = re.fullmatch(r"([a-z_.]+)\(([\w, ]+)\)", domain.document["verify"]["ans"])
         assert match is not None
         answer = last_line(text) if "answer" in domain.document else text
-        return bool(VERIFIERS[match[1]](answer, row[match[2]]).equal)
+        return bool(VERIFIERS[match[1]](answer, *(row[name] for name in match[2].split(", "))).equal)
 
     return check
 

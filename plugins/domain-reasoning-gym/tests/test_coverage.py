@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from assay_domain_reasoning_gym.exclusion import EXCLUDED, WITHOUT_RECIPE
+from assay_domain_reasoning_gym.exclusion import EXCLUDED
 from assay_domain_reasoning_gym.recipe import QUICKSTART, RECIPES
 from assay_domain_reasoning_gym.recipe.quickstart import WORDS
 
@@ -12,8 +12,8 @@ def test_each_generator_is_offered_or_has_a_reason() -> None:
 
     offered = {recipe.generator for recipe in RECIPES.values()}
 
-    assert set(DATASETS) == offered | set(EXCLUDED) | set(WITHOUT_RECIPE)
-    assert len(DATASETS) == len(offered) + len(EXCLUDED) + len(WITHOUT_RECIPE)
+    assert set(DATASETS) == offered | set(EXCLUDED)
+    assert len(DATASETS) == len(offered) + len(EXCLUDED)
 
 
 def test_a_domain_is_named_after_its_generator() -> None:
@@ -32,7 +32,5 @@ def test_readme_names_every_domain_and_every_reason() -> None:
         assert f"| `{name}` |" in readme
     for name, reason in EXCLUDED.items():
         assert f"| `{name}` | {reason} |" in readme
-    for name in WITHOUT_RECIPE:
-        assert f"`{name}`" in readme
     for word in WORDS:
         assert f"`{word}`" in readme

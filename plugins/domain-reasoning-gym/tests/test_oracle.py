@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from assay_domain_reasoning_gym.recipe import arithmetic, quickstart, text
+from assay_domain_reasoning_gym.recipe import grid as grids
+
 
 def grid(text: str) -> list[list[str]]:
     return [row.split() for row in text.split(" / ")]
@@ -219,6 +222,100 @@ def walk(question: str) -> str:
     return str(flood(cells_of(rows, "SG."), {start})[goal])
 
 
+def compute(question: str) -> str:
+    """Divide by multiplying with the conjugate, in whole numbers."""
+    parts = re.fullmatch(r"\((.+)\) (.) \((.+)\)", question)
+    assert parts is not None
+    (a, b), (c, d) = (
+        (int(real), int(sign + imaginary))
+        for real, sign, imaginary in (re.findall(r"(-?\d+) ([+-]) (\d+)i", parts[side])[0] for side in (1, 3))
+    )
+    real, imaginary = {
+        "+": lambda: (a + c, b + d),
+        "-": lambda: (a - c, b - d),
+        "*": lambda: (a * c - b * d, a * d + b * c),
+        "/": lambda: (Fraction(a * c + b * d, c * c + d * d), Fraction(b * c - a * d, c * c + d * d)),
+    }[parts[2]]()
+    return f"{real} {'-' if imaginary < 0 else '+'} {abs(imaginary)}i"
+
+
+def extreme(question: str) -> str:
+    size, _, texts = question.partition(" of ")
+    numbers = [Fraction(text.replace(",", "")) for text in texts.split(" ")]
+    number = max(numbers) if size == "largest" else min(numbers)
+    whole, rest = divmod(abs(number) * 10**12, 10**12)
+    assert rest.denominator == 1
+    return f"{'-' if number < 0 else ''}{whole}.{int(rest):012d}"
+
+
+def live(question: str) -> str:
+    steps, _, board = question.partition(": ")
+    cells = grid(board)
+    for _step in range(int(steps)):
+        count = [
+            [
+                sum(cells[(r + a) % len(cells)][(c + b) % len(row)] == "1" for a in (-1, 0, 1) for b in (-1, 0, 1))
+                for c in range(len(row))
+            ]
+            for r, row in enumerate(cells)
+        ]
+        cells = [
+            ["1" if n == 3 or (n == 4 and cell == "1") else "0" for n, cell in zip(counts, row, strict=True)]
+            for counts, row in zip(count, cells, strict=True)
+        ]
+    return " / ".join(map(" ".join, cells))
+
+
+def change(question: str) -> str:
+    """Look each cell of the result up in the matrix before."""
+    steps, _, matrix = question.partition(": ")
+    cells = {(r, c): cell for r, row in enumerate(grid(matrix), 1) for c, cell in enumerate(row, 1)}
+    for step in re.split(r", (?!and)", steps):
+        height, width = (max(place[axis] for place in cells) for axis in (0, 1))
+        numbers = [int(number) for number in re.findall(r"\d+", step)]
+        if step.startswith("turn"):
+            for _turn in range(numbers[0] // 90 % 4):
+                cells = {(c, height + 1 - r): cell for (r, c), cell in cells.items()}
+                height, width = width, height
+        elif step == "flip top to bottom":
+            cells = {(height + 1 - r, c): cell for (r, c), cell in cells.items()}
+        elif step == "flip left to right":
+            cells = {(r, width + 1 - c): cell for (r, c), cell in cells.items()}
+        elif step == "transpose":
+            cells = {(c, r): cell for (r, c), cell in cells.items()}
+        elif step == "transpose along the other diagonal":
+            cells = {(width + 1 - c, height + 1 - r): cell for (r, c), cell in cells.items()}
+        elif "becomes" in step:
+            cells = {place: str(numbers[1]) if cell == str(numbers[0]) else cell for place, cell in cells.items()}
+        elif step.startswith("multiples"):
+            cells = {place: "0" if int(cell) % numbers[0] == 0 else cell for place, cell in cells.items()}
+        else:
+            top, bottom, left, right = numbers if step.startswith("keep") else (1, height, 1, width)
+            by_row, by_column = (numbers[0] if name in step and "drop" in step else 99 for name in ("row", "column"))
+            rows = [r for r in range(top, bottom + 1) if r % by_row]
+            columns = [c for c in range(left, right + 1) if c % by_column]
+            cells = {(i, j): cells[r, c] for i, r in enumerate(rows, 1) for j, c in enumerate(columns, 1)}
+    height, width = (max(place[axis] for place in cells) for axis in (0, 1))
+    return " / ".join(" ".join(cells[r, c] for c in range(1, width + 1)) for r in range(1, height + 1))
+
+
+def pool(question: str) -> str:
+    kind, size, matrix = re.fullmatch(r"(\w+) of (\d+) x \d+: (.*)", question).groups()  # type: ignore
+    windows: dict[tuple[int, int], list[int]] = {}
+    for r, row in enumerate(grid(matrix)):
+        for c, cell in enumerate(row):
+            windows.setdefault((r // int(size), c // int(size)), []).append(int(cell))
+    height, width = (max(place[axis] for place in windows) + 1 for axis in (0, 1))
+
+    def value(window: list[int]) -> str:
+        hundredths = Fraction(sum(window), len(window)) * 100 if kind == "average" else Fraction(max(window) * 100)
+        assert hundredths.denominator == 1
+        whole, rest = divmod(int(hundredths), 100)
+        return f"{whole}.{rest:02d}".rstrip("0").rstrip(".")
+
+    return " / ".join(" ".join(value(windows[r, c]) for c in range(width)) for r in range(height))
+
+
 SOLVERS: dict[str, Callable[[str], str]] = {
     "quickstart.spell": spell,
     "quickstart.caesar": caesar,
@@ -259,11 +356,20 @@ SOLVERS: dict[str, Callable[[str], str]] = {
     "reasoning_gym.largest_island": island,
     "reasoning_gym.rotten_oranges": rot,
     "reasoning_gym.maze": walk,
+    "reasoning_gym.complex_arithmetic": compute,
+    "reasoning_gym.number_format": extreme,
+    "reasoning_gym.game_of_life": live,
+    "reasoning_gym.manipulate_matrix": change,
+    "reasoning_gym.pool_matrix": pool,
 }
 
 
 @pytest.mark.slow
-def test_expected_answer_is_right_and_earns_the_reward(domain: Any, open_source: Any, grade: Any) -> None:
+@pytest.mark.parametrize("name", SOLVERS)
+def test_expected_answer_is_right_and_earns_the_reward(
+    name: str, all_domains: Any, open_source: Any, grade: Any
+) -> None:
+    domain = all_domains[name]
     source = open_source(domain, "eval", 100)
     for index in range(100):
         row = source.read(index)
@@ -274,5 +380,8 @@ def test_expected_answer_is_right_and_earns_the_reward(domain: Any, open_source:
         assert grade(domain, row, row["expected"]), row
 
 
-def test_every_domain_has_a_solver(all_domains: Any) -> None:
-    assert set(all_domains) == set(SOLVERS)
+def test_every_recipe_of_these_kinds_has_a_solver() -> None:
+    names = {f"quickstart.{recipe.name}" for recipe in quickstart.RECIPES}
+    names |= {f"reasoning_gym.{recipe.name}" for module in (text, arithmetic, grids) for recipe in module.RECIPES}
+
+    assert names == set(SOLVERS)

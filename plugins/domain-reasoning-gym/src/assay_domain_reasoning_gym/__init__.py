@@ -4,10 +4,14 @@ Importing this package and calling its hooks imports neither reasoning-gym nor s
 """
 
 import assay
+from assay_domain_reasoning_gym.check import VERIFIERS
 from assay_domain_reasoning_gym.domain import quickstart_domains, reasoning_domains
+from assay_domain_reasoning_gym.level import levels
 from assay_domain_reasoning_gym.parser import last_line
 from assay_domain_reasoning_gym.source import quickstart_tasks, tasks
 from assay_domain_reasoning_gym.verifier import exact, number, palindrome
+
+__all__ = ["assay_config_dirs", "assay_domains", "assay_parsers", "assay_sources", "assay_verifiers", "levels"]
 
 
 @assay.hookimpl
@@ -22,9 +26,14 @@ def assay_sources() -> list[object]:
 
 @assay.hookimpl
 def assay_verifiers() -> list[object]:
-    return [exact, number, palindrome]
+    return [exact, number, palindrome, *VERIFIERS]
 
 
 @assay.hookimpl
 def assay_parsers() -> list[object]:
     return [last_line]
+
+
+@assay.hookimpl
+def assay_config_dirs() -> list[str]:
+    return ["assay_domain_reasoning_gym/conf"]

@@ -4,7 +4,7 @@ import assay
 from assay_domain_reasoning_gym.recipe import QUICKSTART, RECIPES
 from assay_domain_reasoning_gym.recipe.base import Recipe
 
-TRAIN_SIZE, DEMO_SIZE, EVAL_SIZE = 20_000, 20_000, 160
+TRAIN_SIZE, DEMO_SIZE = 20_000, 20_000
 
 EXAMPLES = [
     {"given": {"ans.equal": True}, "reward": 1.0},
@@ -31,7 +31,7 @@ def reasoning_domains() -> list[assay.Domain]:
 
 
 def _domain(name: str, recipe: Recipe, source: str, answer: str | None) -> assay.Domain:
-    sizes = {"train": TRAIN_SIZE, "eval": EVAL_SIZE, "demos": DEMO_SIZE}
+    sizes = {"train": TRAIN_SIZE, "eval": recipe.eval_size, "demos": DEMO_SIZE}
     return assay.Domain(
         domain=name,
         version=1,

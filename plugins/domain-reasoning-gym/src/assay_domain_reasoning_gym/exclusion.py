@@ -42,22 +42,13 @@ EXCLUDED: dict[str, str] = {
     "letter_jumble": "other words of the same letters fit; padded answers score 0.9999999999999998",
     "syllogism": "seven answers in ten are No",
     "composite": "a mixture of other generators, not one of its own",
+    # The oracle is wrong, or the text has another reading.
+    "aiw": "asks of people whom the text does not introduce; colleagues are counted by an open reading",
+    "family_relationships": "calls a daughter-in-law a mother-in-law: the word for the wrong one of two people",
+    "mahjong_puzzle": "the oracle says Pass where a random card makes Peng or Chi, and misses Chi among doubled cards",
+    "rectangle_count": "a drawing of ten lines or more; nothing shows that it fits one count only",
+    # What it costs, or carries, is out of proportion.
+    "codeio": "made by running stored code; one in two asks for any of many inputs, the rest compares floats",
+    "figlet_font": "drawings of many lines; some fonts draw several letters alike",
+    "zebra_puzzles": "0.07 s an entry; prompts of a thousand characters; one name stands for a person and for a child",
 }
-
-# The right answers are known; what is missing is a short prompt, or a check of our own where there are many of them.
-WITHOUT_RECIPE: dict[str, str] = {
-    name: "needs a short prompt of its own"
-    for name in (
-        "ab", "aiw", "bf", "calendar_arithmetic", "circuit_logic", "codeio", "color_cube_rotation",
-        "complex_arithmetic", "course_schedule", "emoji_mystery", "family_relationships", "figlet_font",
-        "game_of_life", "knights_knaves", "mahjong_puzzle", "manipulate_matrix", "needle_haystack", "number_format",
-        "path_star", "pool_matrix", "rectangle_count", "string_manipulation", "string_splitting",
-        "string_synthesis", "zebra_puzzles",
-    )
-} | {
-    name: "many right answers: needs an exact check of its own"
-    for name in (
-        "cryptarithm", "futoshiki", "jugs", "kakurasu", "mini_sudoku", "n_queens", "palindrome_partitioning",
-        "quantum_lock", "shortest_path", "sokoban", "sudoku", "survo", "tower_of_hanoi", "tsumego",
-    )
-}  # fmt: skip

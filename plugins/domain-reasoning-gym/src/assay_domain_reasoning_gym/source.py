@@ -101,7 +101,9 @@ class Tasks:
 
 @assay.source("reasoning_gym.tasks", version=1)
 def tasks(generator: str, size: int = 10000, seed: int = 0, split: str = "train", **config: Any) -> Tasks:
-    """Tasks of one generator; further arguments are options of that generator.
+    """Tasks of one generator; further arguments are attributes of difficulty or options of that generator.
+
+    `level.levels(generator)` lists the attributes, such as `word_len`, with the levels of reasoning-gym's curriculum.
 
     Raises:
         AssayError: this package has no recipe for the generator.

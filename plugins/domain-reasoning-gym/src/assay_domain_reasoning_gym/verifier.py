@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 import assay
+from assay_domain_reasoning_gym.answer import normalise
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,60})(?:\.([0-9]{1,60})|/([0-9]{1,60}))?", re.ASCII)
 
@@ -28,13 +29,13 @@ class NumberMatch(assay.Signals, frozen=True):
 @assay.verifier("reasoning_gym.exact", version=1, cost="0.02ms", timeout="2s")
 def exact(answer: str | None, expected: str) -> Match:
     """Compare as texts; runs of ASCII blanks count as one, blanks around the text as none."""
-    return Match(equal=_normalise(answer) == _normalise(expected))
+    return Match(equal=normalise(answer) == normalise(expected))
 
 
 @assay.verifier("reasoning_gym.number", version=1, cost="0.02ms", timeout="2s")
 def number(answer: str | None, expected: str) -> NumberMatch:
     """Compare as exact rationals: `7`, `+7`, `7.0` and `14/2` are equal, `7 apples` is no number."""
-    value = _read_number(_normalise(answer))
+    value = _read_number(normalise(answer))
     return NumberMatch(equal=value is not None and value == _read_number(expected), is_number=value is not None)
 
 
@@ -42,12 +43,8 @@ def number(answer: str | None, expected: str) -> NumberMatch:
 def palindrome(answer: str | None, letters: str) -> Match:
     """Accept every arrangement of exactly the given letters that reads the same both ways."""
     given = sorted(letters.split())
-    text = _normalise(answer)
+    text = normalise(answer)
     return Match(equal=len(text) == len(given) and text == text[::-1] and sorted(text) == given)
-
-
-def _normalise(text: str | None) -> str:
-    return "" if text is None else " ".join(re.split(r"[ \t\r\n]+", text.strip(" \t\r\n")))
 
 
 def _read_number(text: str) -> Fraction | None:

@@ -1,5 +1,7 @@
 """Domains over numbers."""
 
+from decimal import Decimal
+
 from assay_domain_reasoning_gym.recipe.base import Entry, Recipe, Task, plain
 
 NUMBER = "reasoning_gym.number(expected)"
@@ -73,6 +75,27 @@ def _leg_counting(entry: Entry, index: int) -> Task | None:
 def _simple_equations(entry: Entry, index: int) -> Task:
     metadata = entry["metadata"]
     return plain(f"{metadata['variable']} in {metadata['equation']}", entry["answer"], key=metadata["equation"])
+
+
+def _complex_arithmetic(entry: Entry, index: int) -> Task:
+    metadata = entry["metadata"]
+    first, second = (_complex(*metadata[name]) for name in ("num1", "num2"))
+    return plain(f"({first}) {metadata['operation']} ({second})", _complex(*metadata["result"]))
+
+
+def _complex(real: float, imaginary: float) -> str:
+    return f"{int(real)} {'-' if imaginary < 0 else '+'} {abs(int(imaginary))}i"
+
+
+def _number_format(entry: Entry, index: int) -> Task | None:
+    """Judge by the numbers as they are written; drop ties."""
+    metadata = entry["metadata"]
+    texts = metadata["formatted_candidates"]
+    numbers = sorted(Decimal(text.replace(",", "")) for text in texts)
+    best, next_best = (numbers[-1], numbers[-2]) if metadata["size"] == "largest" else numbers[:2]
+    if best == next_best:
+        return None
+    return plain(f"{metadata['size']} of {' '.join(texts)}", f"{best.normalize():f}", key=" ".join(sorted(texts)))
 
 
 RECIPES = (
@@ -194,6 +217,22 @@ RECIPES = (
         _simple_equations,
         "Find {question}",
         "Solve an equation in one unknown.",
+        verify=NUMBER,
+    ),
+    Recipe(
+        "complex_arithmetic",
+        "complex_arithmetic",
+        _complex_arithmetic,
+        "With both parts, like `3 - 2i`: {question} =",
+        "Add, subtract, multiply and divide complex numbers.",
+    ),
+    Recipe(
+        "number_format",
+        "number_format",
+        _number_format,
+        "Write in plain digits, without comma or exponent, the {question}",
+        "Compare numbers that are written in different ways.",
+        {"max_n": 1_000_000},
         verify=NUMBER,
     ),
 )

@@ -38,6 +38,7 @@ class Recipe:
         config: What differs from the generator's defaults.
         verify: The verifier's call.
         max_tokens: Of an episode.
+        eval_size: Rows of `eval`; fewer where tasks are slow to make or few.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Recipe:
     config: Mapping[str, Any] = field(default_factory=dict)
     verify: str = "reasoning_gym.exact(expected)"
     max_tokens: int = 256
+    eval_size: int = 160
 
 
 def plain(question: str, expected: object, key: object | None = None) -> Task:

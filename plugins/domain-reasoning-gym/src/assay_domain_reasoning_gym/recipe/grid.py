@@ -1,5 +1,9 @@
 """Domains over matrices and mazes. A matrix stands on one line, rows apart by ` / `."""
 
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from assay_domain_reasoning_gym.recipe.base import Entry, Recipe, Task, plain, rows
 
 NUMBER = "reasoning_gym.number(expected)"
@@ -35,6 +39,50 @@ def _maze(entry: Entry, index: int) -> Task:
     metadata = entry["metadata"]
     letters = {metadata["start"]: "S", metadata["goal"]: "G", metadata["wall"]: "#", metadata["path"]: "."}
     return plain("/".join("".join(letters[cell] for cell in row) for row in metadata["grid"]), entry["answer"])
+
+
+def _game_of_life(entry: Entry, index: int) -> Task | None:
+    """Drop boards that die out: they are the commonest by far."""
+    board = json.loads(entry["question"].rpartition("\n\n")[2].removesuffix("."))
+    after = json.loads(entry["answer"])
+    if not any(map(any, after)):
+        return None
+    return plain(f"{entry['metadata']['simulation_steps']}: {rows(board)}", rows(after), key=rows(board))
+
+
+_CHANGES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "rotate": lambda change: f"turn clockwise by {change['degrees']} degrees",
+    "hmirror": lambda change: "flip top to bottom",
+    "vmirror": lambda change: "flip left to right",
+    "dmirror": lambda change: "transpose",
+    "cmirror": lambda change: "transpose along the other diagonal",
+    "map": lambda change: f"{change['from']} becomes {change['to']}",
+    "zero_divisible": lambda change: f"multiples of {change['k']} become 0",
+    "crop": lambda change: (
+        f"keep rows {change['row_start']}-{change['row_end']} and columns {change['col_start']}-{change['col_end']}"
+    ),
+    "remove_every_nth_row": lambda change: f"drop each row whose number {change['n']} divides",
+    "remove_every_nth_col": lambda change: f"drop each column whose number {change['n']} divides",
+}
+
+
+def _manipulate_matrix(entry: Entry, index: int) -> Task | None:
+    """Drop matrices that stay as they are or of which nothing stays."""
+    metadata = entry["metadata"]
+    if metadata["solution"] == metadata["matrix"] or not metadata["solution"] or not metadata["solution"][0]:
+        return None
+    changes = ", ".join(_CHANGES[change["transform"]](change) for change in metadata["operations"])
+    return plain(f"{changes}: {rows(metadata['matrix'])}", rows(metadata["solution"]))
+
+
+def _pool_matrix(entry: Entry, index: int) -> Task | None:
+    """Drop means whose decimals may not end after two."""
+    metadata = entry["metadata"]
+    if metadata["pool_type"] == "average" and metadata["pool_size"] > 2:
+        return None
+    pooled = [[f"{value:g}" for value in row] for row in metadata["solution"]]
+    question = f"{metadata['pool_type']} of {metadata['pool_size']} x {metadata['pool_size']}"
+    return plain(f"{question}: {rows(metadata['matrix'])}", rows(pooled), key=rows(metadata["matrix"]))
 
 
 RECIPES = (
@@ -88,5 +136,29 @@ RECIPES = (
         "Length of the shortest way through a maze.",
         {"max_grid_size": 8},
         verify=NUMBER,
+    ),
+    Recipe(
+        "game_of_life",
+        "game_of_life",
+        _game_of_life,
+        "Game of Life on a board whose edges meet. Board after this many steps, {question}",
+        "Let cells live and die.",
+        {"grid_size_x": 4, "grid_size_y": 4, "filled_cells_weights": 0.3},
+    ),
+    Recipe(
+        "manipulate_matrix",
+        "manipulate_matrix",
+        _manipulate_matrix,
+        "Change the matrix step by step, rows and columns counted from 1, {question}",
+        "Turn, mirror, cut and change a matrix.",
+        {"max_rows": 4, "max_cols": 4, "max_transforms": 3},
+    ),
+    Recipe(
+        "pool_matrix",
+        "pool_matrix",
+        _pool_matrix,
+        "Pool without overlap, windows cut off at the right and lower edge, decimals like 4.25, {question}",
+        "Take the largest or the mean of each window of a matrix.",
+        {"min_pool_size": 2, "max_pool_size": 2, "max_rows": 6, "max_cols": 6},
     ),
 )
