@@ -1,7 +1,8 @@
 """Feeds: which tasks come next, drawn ahead of need so that slow sources hold nobody up.
 
 Draw number n of a feed depends on the run's seed, the entry, the split, n and what the sampler is shown; an evaluation
-takes the first rows in order, demonstrations and unsampled training walk through all rows in a seeded order.
+takes the first rows in order, demonstrations and unsampled training walk through all rows in a seeded order. Where an
+entry has levels, training draws from the rows of the present one.
 """
 
 import random
@@ -12,7 +13,7 @@ from assay.core.blob import BlobRef
 from assay.core.error import AssayError, PluginError
 from assay.core.task import TaskRef
 from assay.core.wire import FailedTask, LeaseTasks, TasksReady
-from assay.runtime.coordinator import lease, record
+from assay.runtime.coordinator import lease, level, record
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.policy import Shuffled
 from assay.runtime.coordinator.state import Feed, Run, Worker
@@ -48,6 +49,12 @@ def num_usable(feed: Feed) -> int:
     return feed.entry.sizes.get(feed.split, 0) - len(feed.failed | feed.quarantined)
 
 
+def _has_usable(feed: Feed, start: int, size: int) -> bool:
+    """Whether one of the rows open now has not failed."""
+    lost = feed.failed | feed.quarantined
+    return size > (len(lost) if not feed.entry.levels else sum(start <= index < start + size for index in lost))
+
+
 def num_ready(feed: Feed) -> int:
     """Return how many of the tasks ahead `take` would yield now."""
     count = 0
@@ -69,11 +76,13 @@ def is_waiting(feed: Feed) -> bool:
 
 def draw(run: Run, feed: Feed, want: int) -> None:
     """Draw until `want` tasks are ahead, as far as there are any."""
-    size = feed.entry.sizes.get(feed.split, 0)
-    if num_usable(feed) <= 0:
+    start, size = 0, feed.entry.sizes.get(feed.split, 0)
+    if feed.split == "train":
+        start, size = level.rows(feed.entry, run.tallies[feed.entry.name].level)
+    if not _has_usable(feed, start, size):
         return
     while len(feed.ahead) < want:
-        index = _next(run, feed, size)
+        index = start + _next(run, feed, size)
         feed.num_drawn += 1
         if index not in feed.failed and index not in feed.quarantined:
             feed.ahead.append(index)
@@ -140,7 +149,9 @@ def _next(run: Run, feed: Feed, size: int) -> int:
     if feed.split == "demos" or sampler is None:
         return _walk(name).at(size, feed.num_drawn)
     try:
-        index = sampler.pick(size, run.tallies[feed.entry.name].stats, random.Random(f"{name}:{feed.num_drawn}"))
+        tally = run.tallies[feed.entry.name]
+        seen = tally.stats.get(tally.level, {})
+        index = sampler.pick(size, seen, random.Random(f"{name}:{feed.num_drawn}"))
     except AssayError:
         raise
     except Exception as error:

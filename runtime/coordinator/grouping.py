@@ -11,7 +11,7 @@ from assay.core.lifecycle import DropReason
 from assay.core.scheduler import TaskStats
 from assay.core.verdict import Cause, Scored, Unscored, Verdict
 from assay.core.wire import Cancel
-from assay.runtime.coordinator import record, share
+from assay.runtime.coordinator import level, record, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.lease import end
 from assay.runtime.coordinator.state import Episode, Group, Run
@@ -66,7 +66,7 @@ def _after_sibling(run: Run, out: list[Instruction], episode: Episode) -> None:
     if group.purpose == "evaluate":
         _after_evaluated(run, out, group, episode)
     elif group.num_open == 0:
-        _resolve(run, group)
+        _resolve(run, out, group)
 
 
 def _after_evaluated(run: Run, out: list[Instruction], group: Group, episode: Episode) -> None:
@@ -83,12 +83,12 @@ def _after_evaluated(run: Run, out: list[Instruction], group: Group, episode: Ep
         _forget(run, group)
 
 
-def _resolve(run: Run, group: Group) -> None:
+def _resolve(run: Run, out: list[Instruction], group: Group) -> None:
     """Every sibling of a training group is verified or dropped."""
     scored = [episode for episode in group.episodes if episode.state == "scored"]
     rewards = [episode.reward for episode in scored if episode.reward is not None]
     if scored:
-        _tally(run, group, scored)
+        _tally(run, out, group, scored)
     if len(scored) < group.entry.min_scored:
         _drop_group(run, group, "below_min_scored")
     elif not _is_admitted(run, rewards):
@@ -144,7 +144,7 @@ def _forget(run: Run, group: Group) -> None:
     run.dirty_groups[group.number] = group
 
 
-def _tally(run: Run, group: Group, scored: list[Episode]) -> None:
+def _tally(run: Run, out: list[Instruction], group: Group, scored: list[Episode]) -> None:
     tally = run.tallies[group.entry.name]
     means = {
         "pass_rate": sum(episode.success for episode in scored) / len(scored),
@@ -155,6 +155,9 @@ def _tally(run: Run, group: Group, scored: list[Episode]) -> None:
     tally.recent.append(means)
     if len(tally.recent) > run.spec.window:
         tally.recent.popleft()
-    before = tally.stats.get(group.index, TaskStats(group.index, 0, 0.0))
+    at, row = level.place(group.entry, group.index)
+    stats = tally.stats.setdefault(at, {})
+    before = stats.get(row, TaskStats(row, 0, 0.0))
     rate = (before.pass_rate * before.groups + means["pass_rate"]) / (before.groups + 1)
-    tally.stats[group.index] = TaskStats(group.index, before.groups + 1, rate)
+    stats[row] = TaskStats(row, before.groups + 1, rate)
+    level.observe(run, out, group, at, means["pass_rate"])

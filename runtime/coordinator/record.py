@@ -1,5 +1,6 @@
 """Rows of the ledger, made from what the core holds; the column order is that of `ledger.STATEMENTS`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -172,6 +173,11 @@ def curriculum(run: Run) -> Write:
 def feed(feed: Feed) -> Write:
     """How far a feed is drawn, and what is drawn and not used."""
     return Write("meta", (f"feed:{feed.entry.name}:{feed.split}", _json((feed.num_drawn, list(feed.ahead)))))
+
+
+def level(entry: str, level: int, rates: Sequence[float]) -> Write:
+    """The level of an entry, and the pass rates that the next change hangs on."""
+    return Write("meta", (f"level:{entry}", _json((level, list(rates)))))
 
 
 def version(packed: int | None) -> WeightVersion | None:

@@ -13,7 +13,7 @@ from assay.core.group import Batch
 from assay.core.scheduler import TaskStats
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Weights
-from assay.runtime.coordinator import lease, share
+from assay.runtime.coordinator import lease, level, share
 from assay.runtime.coordinator.feed import task_ref
 from assay.runtime.coordinator.ledger import Ledger
 from assay.runtime.coordinator.record import Standing
@@ -79,6 +79,11 @@ def _read_feeds(run: Run, ledger: Ledger) -> None:
             feed = run.feed(entry, split)
             feed.num_drawn, ahead = msgspec.json.decode(value)
             feed.ahead = deque(ahead)
+    for name, value in ledger.rows("SELECT name, value FROM meta WHERE name LIKE 'level:%'"):
+        tally = run.tallies.get(name.partition(":")[2])
+        if tally is not None:
+            tally.level, rates = msgspec.json.decode(value)
+            tally.level_rates = deque(rates)
     for entry, split, index, blob in ledger.rows("SELECT entry, split, idx, blob FROM task"):
         if entry not in run.entries:
             continue
@@ -244,9 +249,11 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
         tally.recent.append(means)
         if len(tally.recent) > run.spec.window:
             tally.recent.popleft()
-        before = tally.stats.get(index, TaskStats(index, 0, 0.0))
+        at, row = level.place(run.entries[name], index)
+        stats = tally.stats.setdefault(at, {})
+        before = stats.get(row, TaskStats(row, 0, 0.0))
         total = before.pass_rate * before.groups + rate
-        tally.stats[index] = TaskStats(index, before.groups + 1, total / (before.groups + 1))
+        stats[row] = TaskStats(row, before.groups + 1, total / (before.groups + 1))
         if state == "trained":
             tally.trained_episodes += number
             tally.trained_tokens += trained or 0

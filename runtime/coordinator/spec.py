@@ -19,6 +19,13 @@ UNITS = ("episodes", "trained_tokens", "compute_s")
 Admit = Callable[[Sequence[float]], bool]
 
 
+class LevelSpec(msgspec.Struct, frozen=True):
+    """One level of difficulty: a name for people, such as `digits=4`, and its training rows."""
+
+    name: str
+    size: int
+
+
 class EntrySpec(msgspec.Struct, frozen=True):
     """One entry of the mix.
 
@@ -37,6 +44,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
         needs: Resources one verification takes beside a slot.
         sampler: Picks training tasks; None walks through all in seeded order.
         unlock: Not played before this rule is over; None from the start.
+        levels: From easy to hard; their sizes sum to that of `train`. Empty: every row is open from the start.
     """
 
     name: str
@@ -53,6 +61,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
     needs: dict[str, float] = {}
     sampler: Sampler | None = None
     unlock: StageRule | None = None
+    levels: tuple[LevelSpec, ...] = ()
 
 
 class StageSpec(msgspec.Struct, frozen=True):
@@ -166,6 +175,9 @@ class RunSpec(msgspec.Struct, frozen=True):
             raise ConfigError("a mix must have entries of different names and a share above 0", got=sorted(names))
         if self.balance not in UNITS:
             raise ConfigError(f"balance must be one of {', '.join(UNITS)}", got=self.balance, at="balance")
+        for entry in self.entries:
+            if entry.levels and sum(level.size for level in entry.levels) != entry.sizes.get("train", 0):
+                raise ConfigError("levels must cover the training rows", got=entry.levels, at=entry.name)
         for phase in self.phases:
             if isinstance(phase, EvaluationSpec):
                 self._check_evaluation(phase)

@@ -120,7 +120,7 @@ class Feed:
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """What is known of one entry, for shares, rules and the display."""
+    """What is known of one entry, for shares, rules and the display; `stats` by level and row inside it."""
 
     trained_episodes: int = 0
     trained_tokens: int = 0
@@ -131,7 +131,9 @@ class Tally:
     spent_s: float = 0.0
     spent_episodes: int = 0
     recent: deque[dict[str, float]] = field(default_factory=deque)
-    stats: dict[int, TaskStats] = field(default_factory=dict)
+    stats: dict[int, dict[int, TaskStats]] = field(default_factory=dict)
+    level: int = 0
+    level_rates: deque[float] = field(default_factory=deque)
 
 
 @dataclass(slots=True)

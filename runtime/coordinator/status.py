@@ -22,6 +22,7 @@ class EntryStatus(msgspec.Struct, frozen=True):
         trained: Episodes in committed batches.
         duration_bias: Mean trained tokens over mean sampled tokens, per episode; 1 where no length is preferred.
         is_starved: It got less than a quarter of its target, or no group was trained, over the last steps.
+        level: Its difficulty, such as `digits=4`; empty where it has no levels.
     """
 
     share: float
@@ -30,6 +31,7 @@ class EntryStatus(msgspec.Struct, frozen=True):
     trained: int
     duration_bias: float
     is_starved: bool = False
+    level: str = ""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -175,7 +177,7 @@ def _entries(run: Run) -> dict[str, EntryStatus]:
     means = view(run).means
     got = share.realised(run)
     entries = {}
-    for name in run.entries:
+    for name, entry in run.entries.items():
         tally = run.tallies[name]
         sampled = tally.sampled_tokens / tally.sampled_episodes if tally.sampled_episodes else 0.0
         trained = tally.unit_sum / tally.trained_episodes if tally.trained_episodes else 0.0
@@ -186,5 +188,6 @@ def _entries(run: Run) -> dict[str, EntryStatus]:
             tally.trained_episodes,
             trained / sampled if sampled and trained else 1.0,
             name in run.starved,
+            entry.levels[tally.level].name if entry.levels else "",
         )
     return entries

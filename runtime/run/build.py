@@ -20,8 +20,9 @@ from assay.runtime.config.option import parameters
 from assay.runtime.config.setting import Settings
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
-from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, RunPlan, SplitPlan
-from assay.runtime.stage.source import describe, open_source
+from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, LevelPlan, RunPlan, SplitPlan
+from assay.runtime.source.level import climb
+from assay.runtime.stage.source import describe, open_part, open_source
 from assay.runtime.verify.grade import mode_of
 
 FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store")
@@ -47,7 +48,6 @@ def build_plan(
     Raises:
         AssayError: see `build_entry`; a rule, sampler or stage that this runtime cannot keep.
     """
-    _check_curriculum(curriculum)
     _check_settings(settings)
     groups: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     if curriculum.advantage == "per_domain":
@@ -57,7 +57,15 @@ def build_plan(
         name=settings.run.name or curriculum.name,
         seed=settings.run.seed,
         entries=tuple(
-            build_entry(name, entry.share, domains[name], registry, entry.unlock, entry.sampler or curriculum.sampler)
+            build_entry(
+                name,
+                entry.share,
+                domains[name],
+                registry,
+                entry.unlock,
+                entry.sampler or curriculum.sampler,
+                curriculum.levels.get(name),
+            )
             for name, entry in curriculum.mix.items()
         ),
         stages=stage_plans(curriculum.stages, groups["trainer"]),
@@ -83,6 +91,7 @@ def build_entry(
     registry: Registry,
     unlock: Expr | None = None,
     sampler: Use | None = None,
+    levels: Mapping[str, Any] | None = None,
 ) -> EntryPlan:
     """Return one entry of the mix with everything its domain names resolved.
 
@@ -93,6 +102,7 @@ def build_entry(
         registry: What is installed.
         unlock: Rule before which it is not played.
         sampler: Call of a registered sampler; None walks through all tasks.
+        levels: Values of difficulty attributes of the training source, from easy to hard.
 
     Raises:
         SourceError: the domain has findings.
@@ -108,12 +118,17 @@ def build_entry(
     leaves = {leaf: registry.find("verifier", leaf).ref for leaf in verifiers}
     if program.answer is not None:
         leaves[program.answer.leaf] = registry.find("parser", program.answer.leaf).ref
+    splits: dict[Split, SplitPlan] = {
+        split: _split(program, split, compiled.base, registry) for split in _SPLITS if split in program.data
+    }
+    if levels:
+        splits["train"] = _levelled(program, splits["train"], levels, f"levels.{name}")
     uses = [verifiers[verify.use.leaf] for verify in program.verify.values()]
     return EntryPlan(
         name=name,
         share=share,
         program=program,
-        splits={split: _split(program, split, compiled.base, registry) for split in _SPLITS if split in program.data},
+        splits=splits,
         leaves=leaves,
         functions={name: registry.find("function", name).ref for name in program.reward.functions},
         modes={leaf: mode_of(verifier) for leaf, verifier in verifiers.items()},
@@ -132,12 +147,6 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
         PluginError: nobody offers one of the names.
     """
     return {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
-
-
-def _check_curriculum(curriculum: Curriculum) -> None:
-    """Refuse what would otherwise be ignored."""
-    if curriculum.levels:
-        raise ConfigError("a run must have no difficulty levels here", got=", ".join(curriculum.levels), at="levels")
 
 
 def _scope_by_domain(algorithm: dict[str, Any], registry: Registry) -> None:
@@ -198,6 +207,32 @@ def _split(program: Program, split: Split, base: Path, registry: Registry) -> Sp
     if plan.size < 1:
         raise DataError("a source must have rows", got="none", at=where)
     return plan
+
+
+def _levelled(program: Program, plan: SplitPlan, attributes: Mapping[str, Any], at: str) -> SplitPlan:
+    """Return the training rows of all levels; each is opened once, to know that it can be and how many it has."""
+    if not plan.ref:
+        raise ConfigError("levels must be of a source, not of rows written out", got=", ".join(attributes), at=at)
+    if empty := [name for name, values in attributes.items() if not isinstance(values, list) or not values]:
+        raise ConfigError("an attribute must have a list of values, from easy to hard", got=", ".join(empty), at=at)
+    levels = []
+    for arguments in climb(attributes):
+        level = LevelPlan(arguments, 1)
+        try:
+            size = len(open_part(program, "train", plan, arguments))
+        except Exception as error:
+            raise DataError(
+                "a source must open at every level", got=describe(error), at=f"{at}: {level.name}"
+            ) from error
+        if size < 1:
+            raise DataError("a source must have rows at every level", got="none", at=f"{at}: {level.name}")
+        levels.append(LevelPlan(arguments, size))
+    return msgspec.structs.replace(
+        plan,
+        size=sum(level.size for level in levels),
+        digest=digest([plan.digest, [(level.arguments, level.size) for level in levels]]),
+        levels=tuple(levels),
+    )
 
 
 def _files(use: Use, base: Path) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from assay.core.trajectory import WeightVersion
 from assay.core.wire import Weights
 from assay.dsl.expr.node import Expr
 from assay.dsl.mix import Stage
-from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, RunSpec, StageSpec, TierSpec
+from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, LevelSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
 from assay.runtime.run.rule import Admit as AdmitRule
 from assay.runtime.run.rule import Rule, last_step
@@ -156,6 +156,7 @@ def _entry(entry: EntryPlan) -> EntrySpec:
         max_verify_s=entry.max_verify_s,
         sampler=None if entry.sampler is None else entry.sampler.make(),
         unlock=None if entry.unlock is None else Rule(entry.unlock),
+        levels=tuple(LevelSpec(level.name, level.size) for level in entry.splits["train"].levels),
     )
 
 

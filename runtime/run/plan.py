@@ -20,6 +20,18 @@ from assay.runtime.verify.message import Mode
 FILE = "run.json"
 
 
+class LevelPlan(msgspec.Struct, frozen=True):
+    """One level of difficulty: arguments of the source beside those of its call, and its rows."""
+
+    arguments: dict[str, Any]
+    size: int
+
+    @property
+    def name(self) -> str:
+        """Such as `digits=4 terms=2`."""
+        return " ".join(f"{name}={value}" for name, value in self.arguments.items())
+
+
 class SplitPlan(msgspec.Struct, frozen=True):
     """Rows of one split.
 
@@ -28,12 +40,14 @@ class SplitPlan(msgspec.Struct, frozen=True):
         digest: Of the source and its arguments, or of the rows written out; `TaskRef.source`.
         ref: `dist:version:module:attribute` of the source; empty where rows are written out.
         base: Folder that relative paths count from.
+        levels: Of training rows, from easy to hard; empty where there are none.
     """
 
     size: int
     digest: str
     ref: str = ""
     base: str = ""
+    levels: tuple[LevelPlan, ...] = ()
 
 
 class FactoryPlan(msgspec.Struct, frozen=True):

@@ -4,6 +4,8 @@ A row that cannot be read, or does not fit the fields of its domain, is counted 
 """
 
 from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from assay.dsl.program import Program, Rows
 from assay.dsl.rows import COMPLETION, check_row, split_fields
 from assay.runtime.run.argument import bind
 from assay.runtime.run.plan import EntryPlan, RunPlan, SplitPlan
+from assay.runtime.source.level import Levels
 from assay.runtime.source.rows import Rows as RowsInMemory
 from assay.runtime.wire.client import Client
 
@@ -111,6 +114,24 @@ def open_source(program: Program, split: Split, plan: SplitPlan) -> Source:
         PluginError: the source's package is not here.
         Exception: whatever the source raises on being opened.
     """
+    if plan.levels:
+        return Levels([(partial(open_part, program, split, plan, one.arguments), one.size) for one in plan.levels])
+    return open_part(program, split, plan, {})
+
+
+def open_part(program: Program, split: Split, plan: SplitPlan, attributes: Mapping[str, Any]) -> Source:
+    """Return the source of one level.
+
+    Args:
+        program: Names the source.
+        split: Which rows.
+        plan: Of the split.
+        attributes: Arguments of the level, in place of those of the call.
+
+    Raises:
+        PluginError: the source's package is not here.
+        Exception: whatever the source raises on being opened.
+    """
     data = program.data[split]
     if isinstance(data, Rows):
         return RowsInMemory(data.rows)
@@ -118,7 +139,7 @@ def open_source(program: Program, split: Split, plan: SplitPlan) -> Source:
     supplied = {"base": Path(plan.base), "split": split}
     wanted = {parameter.name for parameter in leaf.parameters if parameter.is_supplied}
     given = {name: value for name, value in supplied.items() if name in wanted}
-    source: Source = leaf(**bind(data, program.params), **given)
+    source: Source = leaf(**{**bind(data, program.params), **given, **attributes})
     return source
 
 

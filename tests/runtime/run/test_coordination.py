@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from assay.core.error import ConfigError
+from assay.core.error import AssayError, ConfigError
 from assay.core.registry import installed, resolve
 from assay.dsl.expr.node import Compare, Num, Ref
 from assay.dsl.mix import Stage
@@ -16,6 +16,7 @@ from assay.runtime.run.build import build_plan
 from assay.runtime.run.coordination import run_spec, stage_plans
 from assay.runtime.run.plan import RunPlan, read_plan, write_plan
 from assay.runtime.run.rule import Rule
+from assay.runtime.stage.source import open_part, open_source
 
 TRAINER = {"batch": 32, "lr": 1e-3}
 
@@ -176,3 +177,32 @@ def test_scheduler_is_made_for_each_queue_with_its_options(
     spec = run_spec(plan_of(*overrides))
     assert expected == getattr(spec.rollout_scheduler, key) == getattr(spec.verify_scheduler, key)
     assert spec.rollout_scheduler is not spec.verify_scheduler
+
+
+@pytest.mark.slow
+def test_levels_open_the_source_with_their_attributes(quickstart: RunPlan) -> None:
+    plan = plan_of("+curriculum.levels={spell: {seed: [3, 5], size: [40, 60]}}")
+    train = plan.entry("spell").splits["train"]
+    assert ["seed=3 size=40", "seed=5 size=40", "seed=5 size=60"] == [level.name for level in train.levels]
+    assert (140, 0) == (train.size, len(plan.entry("sort").splits["train"].levels))
+    assert train.digest != quickstart.entry("spell").splits["train"].digest
+    assert quickstart.digest != plan.digest
+    source = open_source(plan.entry("spell").program, "train", train)
+    at_3, at_5 = (open_part(plan.entry("spell").program, "train", train, {"seed": n}) for n in (3, 5))
+    assert [at_3.read(39), at_5.read(0), at_5.read(0)] == [source.read(index) for index in (39, 40, 80)]
+    assert at_3.read(0) != at_5.read(0)
+    (spell, *_) = run_spec(plan).check().entries
+    assert [40, 40, 60] == [level.size for level in spell.levels]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("+curriculum.levels={spell: {size: [40, 0]}}", "must open at every level, got .*: size=0"),
+        ("+curriculum.levels={spell: {size: 40}}", "must have a list of values"),
+        ("+curriculum.levels={spell: {domain: [spell, spill]}}", "must open at every level, got .*: domain=spill"),
+    ],
+)
+def test_level_that_cannot_be_opened_is_refused(override: str, message: str) -> None:
+    with pytest.raises(AssayError, match=message):
+        plan_of(override)

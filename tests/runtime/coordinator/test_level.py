@@ -1,0 +1,125 @@
+"""Levels of difficulty: what they hang on, and which rows they open."""
+
+from typing import Any
+
+import pytest
+from coordinator_world import World, entry, scored, spec
+
+from assay.core.error import ConfigError
+from assay.runtime.coordinator import feed, level
+from assay.runtime.coordinator.spec import LevelSpec, StageSpec
+from assay.runtime.sampler.band import Band
+
+LEVELS = (LevelSpec("digits=2", 10), LevelSpec("digits=4", 20), LevelSpec("digits=6", 20))
+
+
+def climbing(make: Any, rates: dict[int, float], steps: int = 60, **changes: Any) -> World:
+    """Return a world whose pass rate hangs on the level alone; siblings share their fate."""
+    world: World = make(
+        entries=(entry("a", levels=LEVELS, **changes),),
+        phases=(StageSpec("rl", "rl", batch=4, steps=steps),),
+        admit=lambda rewards: True,
+    )
+
+    def verdict(episode: int) -> Any:
+        group = world.core.run.episodes[episode].group
+        at, _ = level.place(group.entry, group.index)
+        return scored(float(group.number % 10 < 10 * rates[at]))
+
+    world.verdict = verdict
+    return world
+
+
+def log(world: World) -> list[tuple[str, str]]:
+    return list(world.ledger.rows("SELECT what, detail FROM log WHERE what LIKE 'level%' ORDER BY n"))
+
+
+def rows_of(world: World, steps: range) -> set[int]:
+    return {group.task.index for step in steps for group in world.batches[step].groups}
+
+
+def test_every_row_is_of_one_level() -> None:
+    one = entry("a", levels=LEVELS)
+    assert [(0, 0), (0, 9), (1, 0), (1, 19), (2, 0), (2, 19)] == [
+        level.place(one, index) for index in (0, 9, 10, 29, 30, 49)
+    ]
+    assert [(0, 10), (10, 20), (30, 20)] == [level.rows(one, at) for at in range(3)]
+    assert (0, 50) == level.rows(entry("b"), 0)
+    assert (0, 49) == level.place(entry("b"), 49)
+
+
+@pytest.mark.slow
+def test_easy_level_gives_way_to_the_next_and_the_last_stays(make: Any) -> None:
+    world = climbing(make, {0: 1.0, 1: 0.9, 2: 0.9}, steps=40)
+    world.go(2000)
+    assert ["level_raised", "level_raised"] == [what for what, _ in log(world)]
+    assert "a: digits=4 after a pass rate of 1.00" == log(world)[0][1]
+    # The first 16 groups are of the first level, and nothing from before comes long after a change.
+    assert rows_of(world, range(1, 5)) <= set(range(10))
+    assert rows_of(world, range(30, 41)) <= set(range(30, 50))
+
+
+def test_level_that_is_too_hard_gives_way_to_the_one_before(make: Any) -> None:
+    world = climbing(make, {0: 1.0, 1: 0.1, 2: 1.0}, steps=24)
+    world.go(2000)
+    assert ["level_raised", "level_lowered"] == [what for what, _ in log(world)][:2]
+    assert rows_of(world, range(1, 25)) <= set(range(30))
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.5, 0.75])
+def test_level_stays_where_tasks_are_neither_solved_nor_hopeless(make: Any, rate: float) -> None:
+    world = climbing(make, {0: rate}, steps=20)
+    world.verdict = lambda episode: scored(float(world.core.run.episodes[episode].sibling < 4 * rate))
+    world.go(2000)
+    assert [] == log(world)
+    assert rows_of(world, range(1, 21)) <= set(range(10))
+
+
+def test_hopeless_first_level_stays(make: Any) -> None:
+    world = climbing(make, {0: 0.0}, steps=12)
+    world.go(2000)
+    assert [] == log(world)
+
+
+@pytest.mark.slow
+def test_sampler_sees_the_rows_of_the_level_alone(make: Any) -> None:
+    shown = []
+
+    class Watching(Band):
+        def pick(self, size: int, seen: Any, rng: Any) -> int:
+            shown.append((size, max(seen, default=0)))
+            return super().pick(size, seen, rng)
+
+    world = climbing(make, {0: 1.0, 1: 0.9, 2: 0.9}, steps=40, sampler=Watching())
+    world.go(2000)
+    assert {10, 20} == {size for size, _ in shown}
+    assert all(largest < size for size, largest in shown)
+
+
+def test_level_comes_back_from_the_ledger(make: Any) -> None:
+    world = climbing(make, {0: 1.0, 1: 0.5, 2: 0.5})
+    for step in range(1, 13):
+        world.go_until(lambda step=step: world.core.run.curriculum.trainer_step >= step)
+        world.beat()
+    before = world.core.run.tallies["a"]
+    assert before.level == 1
+    assert 0 < len(before.level_rates)
+    world.restart()
+    after = world.core.run.tallies["a"]
+    assert (before.level, before.level_rates) == (after.level, after.level_rates)
+    seen = [{at: sorted(stats) for at, stats in tally.stats.items()} for tally in (before, after)]
+    assert seen[0] == seen[1]
+    assert all(index >= 10 for index in world.core.run.feeds["a", "train"].ahead)
+
+
+def test_level_whose_rows_have_all_failed_is_waited_for_and_not_searched_for_ever(make: Any) -> None:
+    world = climbing(make, {0: 1.0})
+    source = world.core.run.feed("a", "train")
+    source.failed |= set(range(10))
+    feed.draw(world.core.run, source, 5)
+    assert [] == list(source.ahead)
+
+
+def test_levels_that_do_not_cover_the_rows_are_refused() -> None:
+    with pytest.raises(ConfigError, match="must cover the training rows"):
+        spec(entries=(entry("a", levels=LEVELS[:2]),)).check()
