@@ -98,12 +98,19 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         "1 2 3 4 / 3 4 1 2 / 4 1 2 3 / 2 3 4 1",
         ("1 3 2 4 / 2 4 1 3 / 4 1 3 2 / 3 2 4 1",),
         (
-            "2 1 3 4 / 3 4 1 2 / 4 1 2 3 / 1 3 4 2",  # changes a given cell
+            "2 1 4 3 / 4 3 2 1 / 1 2 3 4 / 3 4 1 2",  # changes a given cell
             "1 2 3 4 / 2 3 1 4 / 3 1 4 2 / 4 2 3 1",  # no Latin square
             "1 2 3 4 / 3 4 1 2 / 4 1 2 3",
             "1 2 3 4 / 3 4 1 2 / 4 1 2 3 / 2 3 4 01",
             "1 2 3 4 3 4 1 2 4 1 2 3 2 3 4 1",
         ),
+    ),
+    (
+        "reasoning_gym.mini_sudoku",
+        "_ _ _ _ / _ _ _ _ / _ _ _ _ / _ _ _ _",
+        "1 2 3 4 / 3 4 1 2 / 2 1 4 3 / 4 3 2 1",
+        (),
+        ("1 2 3 4 / 2 3 4 1 / 3 4 1 2 / 4 1 2 3",),  # right but for the blocks
     ),
     (
         "reasoning_gym.sudoku",
@@ -136,11 +143,18 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         ("2 1 3 / 3 4 7 / 4 6 10", "1 2 3 / 3 4 7 / 4 6 11", "3 0 3 / 1 4 5 / 4 6 10", "0 3 3 / 3 4 7 / 3 7 10"),
     ),
     (
+        "reasoning_gym.survo",
+        "1 1 3 3: _ _ 4 / _ _ 4 / 4 4 8",
+        "1 3 4 / 3 1 4 / 4 4 8",
+        ("3 1 4 / 1 3 4 / 4 4 8",),
+        ("2 2 4 / 2 2 4 / 4 4 8",),  # other numbers
+    ),
+    (
         "reasoning_gym.n_queens",
         "_ _ _ _",
         "2 4 1 3",
         ("3 1 4 2",),
-        ("1 2 3 4", "2 4 1 1", "2 4 1", "0 4 1 3", "1 3 2 4"),
+        ("1 2 3 4", "2 4 3 1", "3 1 2 4", "2 4 1 1", "2 4 1", "0 4 1 3", "1 3 2 4"),
     ),
     (
         "reasoning_gym.tsumego",
@@ -150,6 +164,9 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         ("B2", "C1", "b3", "D9", "A3", "2,1", "B03"),
     ),
     ("reasoning_gym.tsumego", "OX.X/.X../XOX./....", "A3", ("B1",), ("A1", "D4", "B3")),
+    ("reasoning_gym.tsumego", "OO.X/XX../..../OX..", "C4", (), ("A2", "A3", "B2")),
+    ("reasoning_gym.cryptarithm", "A + B = C", "A=1,B=2,C=3", ("A=5,B=4,C=9",), ("A=1,B=1,C=2", "A=0,B=2,C=2")),
+    ("reasoning_gym.cryptarithm", "AB + C = AD", "A=4,B=1,C=2,D=3", (), ("A=0,B=1,C=2,D=3",)),
     (
         "reasoning_gym.cryptarithm",
         "AB + AB = BC",
@@ -170,8 +187,18 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         "S./.G",
         "right down",
         ("down right",),
-        ("right", "right right", "down down", "right down left", "Right Down", "infeasible", "right, down"),
+        (
+            "right",
+            "right left right down",
+            "right right",
+            "down down",
+            "right down left",
+            "Right Down",
+            "infeasible",
+            "right, down",
+        ),
     ),
+    ("reasoning_gym.shortest_path", "S#G/...", "down right right up", (), ("right right left right", "right right")),
     ("reasoning_gym.shortest_path", "S#/#G", "infeasible", (), ("right down", "down right", "none")),
     (
         "reasoning_gym.sokoban",
@@ -180,7 +207,7 @@ GOLDEN: list[tuple[str, str, str, tuple[str, ...], tuple[str, ...]]] = [
         (),
         ("R", "RRR", "rr", "R R", "L", "RRX"),
     ),
-    ("reasoning_gym.sokoban", "+++++++/+*@@-X+/+++++++", "", (), ("R", "RR", "RRRRRRRRRR")),
+    ("reasoning_gym.sokoban", "+++++++/+*@@-X+/+++++++", "", (), ("R", "RR", "RRR", "RRRRRRRRRR")),
     (
         "reasoning_gym.tower_of_hanoi",
         "2 disks, 3 pegs, from 1 to 3",
