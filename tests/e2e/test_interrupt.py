@@ -93,7 +93,9 @@ def test_interrupt_before_the_run_listens_ends_it(command: Callable[..., Command
 
 
 def test_run_belongs_to_one_command_and_a_closed_terminal_drains_it(command: Callable[..., Command]) -> None:
-    run = command("train", *STEPS, "run.name=closed")
+    # Long enough to be at work still when the other command has been refused.
+    long = ("curriculum.stages.warmup.until=step >= 4000", "curriculum.stages.learn.until=step >= 4010")
+    run = command("train", *STEPS, *long, "run.name=closed")
     run.until(lambda status: status["step"] >= 2)
     processes = run.processes()
     other = command("train", "resume=latest")
