@@ -203,7 +203,11 @@ def _first_update_s(folder: RunFolder, run_s: float, wall_s: float) -> float:
 @contextlib.contextmanager
 def _claim(folder: RunFolder) -> Iterator[None]:
     """Keep a run to one command: two would overwrite each other's weights, processes and summary."""
-    with (folder.path / FILE).open("rb+") as file:
+    try:
+        file = (folder.path / FILE).open("rb+")
+    except OSError as error:
+        raise ConfigError("a run folder must be writable", got=error.strerror, at=folder.path) from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
