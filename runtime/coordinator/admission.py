@@ -70,18 +70,24 @@ def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
 
 
 def _most_behind(run: Run, stage: StageSpec, entries: list[EntrySpec], pending: Counter[str]) -> EntrySpec | None:
-    """Return the entry whose share lags most behind its target, among those with a credit and a task."""
+    """Return the entry whose share lags most behind its target, among those with a credit and a task.
+
+    While one that is further behind waits for its tasks, nobody gets ahead of its target by more than its part of a
+    batch: what the first sources to answer took at the start, they would owe for long in a mix of many entries.
+    """
     units = {entry.name: share.expected(run, entry, pending[entry.name]) for entry in entries}
     total = sum(units.values()) + min((share.group_units(run, entry) for entry in entries), default=0.0)
-    best, behind = None, 0.0
-    for entry in entries:
-        lag = run.target[entry.name] * total - units[entry.name]
-        if best is not None and lag <= behind:
+    lags = {entry.name: run.target[entry.name] * total - units[entry.name] for entry in entries}
+    is_waiting = False
+    for entry in sorted(entries, key=lambda entry: lags[entry.name], reverse=True):
+        if credit.entry_credit(run, stage, entry) < 1:
             continue
-        if credit.entry_credit(run, stage, entry) < 1 or not feed.num_ready(run.feed(entry.name, "train")):
-            continue
-        best, behind = entry, lag
-    return best
+        source = run.feed(entry.name, "train")
+        if feed.num_ready(source):
+            lead = max(1.0, run.target[entry.name] * stage.batch) * share.group_units(run, entry)
+            return None if is_waiting and lags[entry.name] < -lead else entry
+        is_waiting |= bool(source.ahead)
+    return None
 
 
 def _group(

@@ -1,5 +1,6 @@
 """Levels of difficulty: what they hang on, and which rows they open."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,3 +124,16 @@ def test_level_whose_rows_have_all_failed_is_waited_for_and_not_searched_for_eve
 def test_levels_that_do_not_cover_the_rows_are_refused() -> None:
     with pytest.raises(ConfigError, match="must cover the training rows"):
         spec(entries=(entry("a", levels=LEVELS[:2]),)).check()
+
+
+def test_group_of_another_level_counts_in_nothing(make: Any) -> None:
+    world = climbing(make, {0: 1.0})
+    run = world.core.run
+    run.tallies["a"].level = 1
+    late: Any = SimpleNamespace(entry=run.entries["a"])
+    out: list[Any] = []
+    for _ in range(2 * level.GROUPS):
+        level.observe(run, out, late, 0, 1.0)
+    assert (1, 0, []) == (run.tallies["a"].level, len(run.tallies["a"].level_rates), out)
+    level.observe(run, out, late, 1, 1.0)
+    assert [1.0] == list(run.tallies["a"].level_rates)

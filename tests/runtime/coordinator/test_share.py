@@ -192,3 +192,14 @@ def test_entry_with_a_small_share_is_given_a_longer_window() -> None:
             lengths.append(step)
     # 2 % of 8 groups a step: 50 steps until 8 groups are due, and a look before the first of them.
     assert 51 == lengths[0]
+
+
+@pytest.mark.slow
+def test_sources_that_answer_first_take_no_share_of_the_others() -> None:
+    entries = tuple(EntrySpec(f"e{n}", 1.0, 4, 2, {"train": 500}, {"train": f"e{n}"}) for n in range(100))
+    run = RunSpec("p", 1, entries, (StageSpec("rl", "rl", batch=100, steps=6, max_staleness=2),))
+    spreads = {one.name: Spread(1.0, 0.4) for one in entries}
+    model = Model(spreads, spreads, Spread(1.0), slots={"source": 1, "rollout": 256, "verify": 64})
+    outcome = Simulator(run, model).run(max_s=10_000.0)
+    off = {name: one.realised - one.share for name, one in outcome.status.entries.items()}
+    assert max(map(abs, off.values())) <= 0.01

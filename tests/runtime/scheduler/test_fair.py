@@ -66,9 +66,10 @@ def test_fair_keeps_a_slow_domain_in_a_short_stage_where_fifo_loses_it() -> None
         "slots": (200, 4),
     }
     fifo, fair = realised(Fifo, 0.25, **values), realised(Fair, 0.25, **values)
-    assert max(fifo) <= 0.05
-    assert sum(fair) / 5 == pytest.approx(0.25, abs=0.06)
-    assert min(fair) >= 0.15
+    # 24 groups, of which 6 are its own.
+    assert sum(fifo) / 5 <= 0.05
+    assert sum(fair) / 5 == pytest.approx(0.25, abs=0.1)
+    assert min(fair) >= 0.2
 
 
 @pytest.mark.slow
