@@ -279,7 +279,7 @@ class Core:
         if group.purpose == "evaluate":
             evaluation = self.run.evaluations[group.evaluation]
             return version != evaluation.version and version not in evaluation.same
-        return version < (episode.oldest or group.oldest)
+        return version < (episode.oldest or group.oldest) or curriculum.is_behind(self.run, group, version)
 
     def _on_episode_failed(self, worker: Worker, report: EpisodeFailed, out: list[Instruction]) -> None:
         self._on_failed(report, "rolling", out)

@@ -13,7 +13,7 @@ from assay.runtime.coordinator import admission, batch, grouping, record
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.rule import ask_rule
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
-from assay.runtime.coordinator.state import Evaluation, Run
+from assay.runtime.coordinator.state import Evaluation, Group, Run
 
 
 def phase(run: Run) -> StageSpec | EvaluationSpec | None:
@@ -27,6 +27,18 @@ def is_settled(run: Run) -> bool:
     at = run.curriculum
     newest = WeightVersion(at.lineage, at.trainer_step)
     return at.published is not None and at.published.version == newest and at.trainer_step == at.frontier
+
+
+def is_behind(run: Run, group: Group, version: WeightVersion) -> bool:
+    """Whether weights are of a trainer that fell back and is on its way to those a group was admitted under.
+
+    Sampled by such weights, an episode would be trained past its staleness bound. Where not every step is published,
+    the version waited for may never come.
+    """
+    stage = run.spec.phases[group.stage] if group.purpose == "train" else None
+    if not isinstance(stage, StageSpec) or stage.publish_every != 1 or is_settled(run):
+        return False
+    return version.step < group.oldest.step
 
 
 def advance(run: Run, out: list[Instruction]) -> None:

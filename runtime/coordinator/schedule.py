@@ -7,7 +7,7 @@ from itertools import islice
 from assay.core.error import AssayError, PluginError
 from assay.core.scheduler import Assignment, Scheduler, Slot, View, Waiting
 from assay.core.wire import LeaseEpisode, LeaseVerify, Role
-from assay.runtime.coordinator import lease, share
+from assay.runtime.coordinator import curriculum, lease, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.state import Run, Worker
 from assay.runtime.coordinator.transition import step
@@ -25,7 +25,12 @@ def schedule_rollouts(run: Run, out: list[Instruction]) -> None:
     slots, workers = _slots(run, "rollout")
     if not slots:
         return
-    waiting = _head(run.spec.rollout_scheduler, queue, slots)
+    visible = run.curriculum.visible
+    waiting = [
+        item
+        for item in _head(run.spec.rollout_scheduler, queue, slots)
+        if visible is None or not curriculum.is_behind(run, run.episodes[item.item].group, visible.version)
+    ]
     if run.open_evaluation is not None:
         evaluated = [item for item in queue.values() if run.episodes[item.item].group.purpose == "evaluate"]
         waiting = evaluated or waiting
