@@ -53,35 +53,6 @@ def test_trainer_that_fell_back_leaves_no_token_staler_than_the_bound(make: Any)
     assert "over_stale" not in world.core.run.anomalies
 
 
-def test_trainer_that_fell_back_leaves_no_token_staler_than_the_bound(make: Any) -> None:
-    world = make(phases=(StageSpec("rl", "rl", batch=2, steps=14, max_staleness=2, checkpoint_every=5),))
-    world.go_until(lambda: world.core.run.curriculum.trainer_step == 7)
-    world.kill("rollout-0")
-    settle(world, 30, ("source-0", "verify-0", "update-0"))
-    assert world.core.run.rollout_queue
-    world.kill("update-0")
-    world.start("update")
-    world.start("rollout", slots=100)
-    for _ in range(20):
-        # The first version of the new lineage is that of the checkpoint; here the trainer rests for a while.
-        if world.core.run.curriculum.visible.version.lineage == 1:
-            break
-        world.work("update-0", 1)
-        world.turn()
-    assert WeightVersion(1, 5) == world.core.run.curriculum.visible.version
-    settle(world, 10, ("rollout-0", "verify-0"))
-    world.go()
-    assert 1 == world.core.run.curriculum.lineage
-    lags = [
-        number - 1 - sibling.version.step
-        for number, batch in world.batches.items()
-        for group in batch.groups
-        for sibling in group.siblings
-    ]
-    assert max(lags) <= 2
-    assert "over_stale" not in world.core.run.anomalies
-
-
 def test_trainer_waits_for_the_slow_group_that_is_due_instead_of_dropping_it(make: Any) -> None:
     world = make(phases=(StageSpec("rl", "rl", batch=2, steps=6, max_staleness=1),))
     slow: set[int] = set()
