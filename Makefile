@@ -38,6 +38,9 @@ $(STAMP): pyproject.toml constraints.txt $(PLUGINS:=/pyproject.toml)
 	  echo "Python must be 3.11 or newer, got $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "Python must have its venv module. Run: apt-get install python3-venv python3.11-venv" >&2; exit 1; }
+	@{ command -v cc && $(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'; } \
+	  >/dev/null 2>&1 || { \
+	  echo "A C compiler and Python's headers must be there. Run: apt-get install gcc libc6-dev python3.11-dev" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@echo "setup: PyTorch"
 	@$(pip_install) $(TORCH)
