@@ -33,11 +33,6 @@ def digest(value: object) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def digest_bytes(data: bytes | memoryview) -> str:
-    """Return the SHA-256 of raw bytes, as 64 hex digits."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):

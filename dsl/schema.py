@@ -48,11 +48,6 @@ class Shape(msgspec.Struct, frozen=True):
     lo: float | None = None
     doc: str = ""
 
-    @property
-    def is_expression(self) -> bool:
-        """Whether YAML must not misread the text: it holds an expression or a call."""
-        return self.form in ("expr", "call", "data", "param", "bound")
-
     def child(self, key: str) -> "Shape | None":
         """Return the shape of a key or index below this one."""
         return self.keys.get(key) or self.item

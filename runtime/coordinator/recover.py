@@ -24,7 +24,6 @@ from assay.runtime.coordinator.transition import _OPEN
 _blob = msgspec.msgpack.Decoder(BlobRef).decode
 _batch = msgspec.msgpack.Decoder(Batch).decode
 _terms = msgspec.json.Decoder(dict[str, float]).decode
-_ENDED = "('trained', 'evaluated', 'dropped')"
 
 
 def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:

@@ -243,9 +243,3 @@ def _children(plan: RunPlan, folder: RunFolder, weights: Path) -> list[Child]:
         )
         for role, name in names
     ]
-
-
-def read_processes(folder: Path) -> dict[str, Any]:
-    """Return `processes.json` of a run."""
-    content: dict[str, Any] = json.loads((folder / "processes.json").read_text(encoding="utf-8"))
-    return content

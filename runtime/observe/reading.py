@@ -198,11 +198,6 @@ class Reading:
             "update": rows.get("batched", 0),
         }
 
-    def num_verified(self) -> int:
-        """Return how many episodes have a verdict."""
-        (number,) = self._db.execute("SELECT COUNT(*) FROM episode WHERE verified_s IS NOT NULL").fetchone()
-        return int(number)
-
     def log(self, after: int = 0) -> list[tuple[int, float, str, str]]:
         """Return number, second, event and detail of what happened to the run itself."""
         return self._db.execute("SELECT n, at_s, what, detail FROM log WHERE n > ? ORDER BY n", (after,)).fetchall()

@@ -28,7 +28,7 @@ _VERIFY_SLOTS = 32
 # Episodes that an engine plays at a time, where it does not say.
 _ROLLOUT_SLOTS = 256
 # Difference of log-probs that rounding in float32 explains.
-_PROBE_TOLERANCE = 1e-3
+_PROBE_TOLERANCE = 1e-4
 # What only some roles may import; each process says at its end which of them it did.
 _HEAVY = ("megatron", "torch", "transformers", "numpy", "reasoning_gym", "sympy", "hydra", "zmq")
 _PROBE_SEQUENCES, _PROBE_TOKENS = 4, 12
@@ -172,7 +172,8 @@ def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
     layout = WeightLayout.of(shape.tensors(), num_buffers=3)
     publisher = WeightPublisher(Path(os.environ[WEIGHTS_FOLDER]), layout)
     probes = None
-    if trainer.group.world_size == 1:
+    if trainer.group.world_size == trainer.data_size:
+        # Rank 0 holds the whole model, so that it can be asked without the others.
         folder.probes.mkdir(exist_ok=True)
         probes = (probe_sequences(shape.vocab_size, shape.max_context), folder.probes)
     options = plan.settings["algorithm"]["options"]

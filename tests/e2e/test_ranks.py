@@ -45,3 +45,7 @@ def test_lost_rank_restarts_the_group_and_the_run_goes_on(command: Callable[...,
     steps = [json.loads(line) for line in (run.run_folder / "metrics.jsonl").read_text().splitlines()]
     losses = {step["step"]: step["loss"] for step in steps}
     assert losses[30] < 0.5 * losses[1]
+    # Rank 0 alone can be asked for log-probs; the engine agrees with it.
+    gaps = [step["probe_gap"] for step in steps if "probe_gap" in step and step["step"] > 31]
+    assert gaps
+    assert max(gaps) < 1e-4
