@@ -15,7 +15,7 @@ from assay.runtime.policy.vocabulary import END, PAD, SEPARATOR, write_tokenizer
 
 
 class PolicySpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy to make; the keys of `conf/policy/tiny.yaml`.
+    """A policy to make; the keys of `conf/policy/tiny.yaml` and `bytes.yaml`.
 
     Attributes:
         hidden: Width of the residual stream.
@@ -29,12 +29,12 @@ class PolicySpec(msgspec.Struct, frozen=True, kw_only=True):
         embedding_std: Standard deviation of embeddings.
         tie_embeddings: The output layer is the embedding.
         words: Tokens of more than one character.
-        characters: Tokens of one character.
+        characters: Tokens of one character; None makes every byte a token, and takes no words.
         seed: Of the random weights.
     """
 
-    words: tuple[str, ...]
-    characters: str
+    words: tuple[str, ...] = ()
+    characters: str | None = None
     hidden: int = 96
     layers: int = 2
     heads: int = 4

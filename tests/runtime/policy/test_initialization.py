@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from assay.core.error import ConfigError
+from assay.runtime.policy.chat import PlainChat
 from assay.runtime.policy.initialization import PolicySpec, initialize
 from assay.runtime.policy.model import read_tensors
 
@@ -35,8 +36,9 @@ def test_scales_are_those_declared(tmp_path: Path) -> None:
     assert "lm_head.weight" not in state
 
 
-def test_keys_are_those_of_the_configuration(repository: Path) -> None:
-    keys = yaml.safe_load((repository / "conf" / "policy" / "tiny.yaml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["tiny", "bytes"])
+def test_keys_are_those_of_the_configuration(name: str, repository: Path) -> None:
+    keys = yaml.safe_load((repository / "conf" / "policy" / f"{name}.yaml").read_text(encoding="utf-8"))
     assert keys.pop("path") is None
     spec = msgspec.convert(keys, PolicySpec, strict=True)
     assert {field for field in PolicySpec.__struct_fields__ if field not in keys} <= {"seed"}
@@ -49,6 +51,7 @@ def test_keys_are_those_of_the_configuration(repository: Path) -> None:
         ({"words": ("sort", "sort")}, "tokens must be declared once"),
         ({"words": ("a",)}, "tokens must be declared once"),
         ({"words": ("a b",)}, "tokens must hold no space"),
+        ({"characters": None}, "words must have characters beside them"),
         ({"heads": 3, "kv_heads": 3, "hidden": 63}, "head_dim must be even, rotary positions turn pairs"),
     ],
 )
@@ -56,6 +59,14 @@ def test_impossible_declaration_is_refused(change: dict[str, object], must: str,
     with pytest.raises(ConfigError) as caught:
         make(tmp_path, **change)
     assert caught.value.must == must
+
+
+@pytest.mark.parametrize("text", ["a  b\nc", "off / will", "\u00e9\U0001f600", "[end]", ""])
+def test_bytes_read_and_write_every_text(text: str, tmp_path: Path) -> None:
+    chat = PlainChat(make(tmp_path, words=(), characters=None))
+    ids = chat.encode_completion(text)
+    assert (len(text.encode()) + 1, text) == (len(ids), chat.decode(ids))
+    assert ids.to_list()[-1:] == list(chat.stop_ids)
 
 
 @pytest.mark.slow
