@@ -63,7 +63,9 @@ def compose(overrides: Sequence[Override], registry: Registry) -> Composition:
     plain = [override for override in plain if not _is_foreign(override)]
     with hydra([place.path for place in places], choices["curriculum"].name) as composer:
         base = [choice.for_hydra for choice in choices.values()]
-        quoted = [_quoted(override) for override in declared if override.sign != "~"]
+        # `domain.*` is no key of Hydra's: it means as many as the mix has entries.
+        recorded = [one for one in declared if one.sign != "~" and not one.key.startswith("domain.*")]
+        quoted = [_quoted(override) for override in recorded]
         config, accepted = _compose(composer, base, plain, quoted, findings)
     settings, misfits = read_settings(
         {key: config.job[key] for key in config.job if key not in ("domain", "curriculum")}

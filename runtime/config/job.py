@@ -18,6 +18,9 @@ from assay.runtime.config.composition import Composition, compose
 from assay.runtime.config.override import Override
 from assay.runtime.config.selection import lines
 
+# The entry of an override that means all of them.
+_EVERY = "*"
+
 
 class Mix(msgspec.Struct, frozen=True):
     """A curriculum and its domains, with overrides applied.
@@ -90,7 +93,7 @@ def compile_mix(
 
     Args:
         tree: Of the curriculum's file.
-        overrides: Those of `domain.*` and `curriculum.*`.
+        overrides: Those of domains and of the curriculum; one of `domain.*` edits every entry, or is a finding.
         registry: What is installed.
         base: Folder of the file.
         batch: Groups of one step where a stage states none.
@@ -104,14 +107,14 @@ def compile_mix(
     findings += [
         _no_entry(one, by_path[one.source.path], names)
         for one in edits
-        if one.target == "domain" and one.entry not in names
+        if one.target == "domain" and one.entry not in (*names, _EVERY)
     ]
     trees: dict[str, Mapping] = {}
 
     def apply(name: str, domain: Found) -> tuple[Found, list[Finding]]:
         if domain.tree is None:
             return domain, []
-        mine = [one for one in edits if one.target == "domain" and one.entry == name]
+        mine = [one for one in edits if one.target == "domain" and one.entry in (name, _EVERY)]
         trees[name], faults = edit.apply_overrides(domain.tree, mine, DOMAIN)
         return msgspec.structs.replace(domain, tree=trees[name]), list(faults)
 

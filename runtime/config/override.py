@@ -2,8 +2,9 @@
 
 Three kinds of key go three ways. `domain.<entry>.*` and `curriculum.*` name places in declared files; their values are
 expressions, calls and types, which Hydra's grammar refuses or retypes (`1e3` would become 1000.0), so they stay text
-and are applied to the marked trees. A key without a dot that names a group chooses a file. Everything else is a key of
-the composed configuration and is Hydra's. An override keeps its number and its text: findings point into it.
+and are applied to the marked trees; the entry `*` means all of them. A key without a dot that names a group chooses a
+file. Everything else is a key of the composed configuration and is Hydra's. An override keeps its number and its text:
+findings point into it.
 """
 
 import re
@@ -27,7 +28,7 @@ Target = Literal["declared", "choice", "setting"]
 _SIGNS: dict[str | None, Sign] = {None: "", "+": "+", "++": "++", "~": "~"}
 
 _SHAPE = re.compile(r"(?s)(\+\+|\+|~)?([^=\s]+)(?:=(.*))?")
-_KEY = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+_KEY = re.compile(r"(domain\.\*|[A-Za-z_][\w-]*)(\.[\w-]+)*")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
