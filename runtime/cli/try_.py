@@ -10,6 +10,7 @@ import msgspec
 
 from assay.core.array import Array
 from assay.core.blob import BlobRef
+from assay.core.chat import ChatFormat
 from assay.core.engine import Engine
 from assay.core.error import ConfigError
 from assay.core.registry import Registry, installed
@@ -24,7 +25,6 @@ from assay.runtime.cli.terminal import Terminal
 from assay.runtime.launch.inline import Inline, inline_folder
 from assay.runtime.launch.stub import StubChat, StubEngine
 from assay.runtime.observe.reading import Reading
-from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.run.build import build_entry
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import EntryPlan, RunPlan, read_plan, write_plan
@@ -243,7 +243,8 @@ def _real(name: str, parent: Path) -> tuple[Engine, ChatFormat, str, str]:
     folder = find_run(name, parent)
     with Reading(folder.ledger) as reading:
         version, weights = choose_checkpoint(reading.checkpoints(), None, folder)
-    return EmbeddedEngine(weights), read_chat(weights), str(weights), f"checkpoint {version} of {folder.path.name}"
+    chat = read_chat(weights, ref=read_plan(folder.path).factories.get("chat_format"))
+    return EmbeddedEngine(weights), chat, str(weights), f"checkpoint {version} of {folder.path.name}"
 
 
 def _oracle(program: Program) -> str | None:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import zmq
 
+from assay.core.chat import ChatFormat
 from assay.core.engine import Engine
 from assay.core.error import AssayError
 from assay.core.registry import resolve
 from assay.core.wire import Stop
 from assay.runtime.coordinator.instruction import Finish
 from assay.runtime.coordinator.loop import Loop
-from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.run.coordination import run_spec
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan

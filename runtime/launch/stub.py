@@ -15,7 +15,7 @@ END = 0
 
 
 class StubChat:
-    """Code points and an end token; see `assay.runtime.policy.chat.ChatFormat`."""
+    """Code points and an end token; see `assay.core.chat.ChatFormat`."""
 
     stop_ids: tuple[int, ...] = (END,)
     pad_id: int = END

@@ -1,53 +1,23 @@
 """Chat formats: from messages to the token ids a policy is given, and from what it sampled back to text.
 
 What was sampled is what is trained, so a later turn never re-encodes an earlier one: `encode_next` gives only the
-tokens that follow the policy's own. Needs `tokenizers`; transformers is imported only to render a template.
+tokens that follow the policy's own. `ChatFormat` says what all formats promise. Needs `tokenizers`; transformers is
+imported only to render a template.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from assay.core.array import Array
+from assay.core.chat import ChatFormat
 from assay.core.error import ConfigError
 from assay.core.message import Message, ToolResultPart
+from assay.core.registry import resolve
 from assay.core.trajectory import FinishReason
-
-
-class ChatFormat(Protocol):
-    """One chat format of one policy.
-
-    Attributes:
-        stop_ids: Tokens that end a completion.
-        pad_id: A token to pad with; never seen by the policy.
-    """
-
-    stop_ids: tuple[int, ...]
-    pad_id: int
-
-    def encode(self, messages: Sequence[Message]) -> Array:
-        """Return the prompt that asks for the next message of the assistant; int32, shape (P,)."""
-        ...
-
-    def encode_next(self, messages: Sequence[Message], finish_reason: FinishReason = "stop") -> Array:
-        """Return the tokens that follow the policy's own last sample, up to its next one.
-
-        Args:
-            messages: What came since that sample.
-            finish_reason: How it ended; where it did not end by itself, its end is supplied.
-        """
-        ...
-
-    def encode_completion(self, text: str) -> Array:
-        """Return the tokens of a completion with its end; int32, shape (S,). For demonstrations."""
-        ...
-
-    def decode(self, ids: Array) -> str:
-        """Return the text of a sampled completion, without its end token."""
-        ...
+from assay.runtime.policy.choice import chat_name, read_json
 
 
 class PlainChat:
@@ -63,7 +33,7 @@ class PlainChat:
         self._tokenizer = read_tokenizer(folder)
         # A task whose text holds "[end]" must not end the turn.
         self._tokenizer.encode_special_tokens = True
-        marks = _read_json(Path(folder) / "assay.json") | _read_json(Path(folder) / "tokenizer_config.json")
+        marks = read_json(Path(folder) / "assay.json") | read_json(Path(folder) / "tokenizer_config.json")
         self._separator = self._id(marks.get("separator") or marks.get("sep_token"), "sep_token", folder)
         self._end = self._id(marks.get("eos_token"), "eos_token", folder)
         self.stop_ids: tuple[int, ...] = (self._end,)
@@ -162,20 +132,27 @@ class TemplateChat:
         return Array.of(self._tokenizer.encode(text, add_special_tokens=False).ids, "int32")
 
 
-def read_chat(folder: Path, name: str | None = None) -> ChatFormat:
-    """Return the chat format of a policy: the one asked for, the one its `assay.json` names, or the likely one.
+def read_chat(folder: Path, name: str | None = None, ref: str | None = None) -> ChatFormat:
+    """Return the chat format of a policy.
+
+    Args:
+        folder: Of the policy.
+        name: One of the built-in formats; None for the one that the folder names, or the likely one.
+        ref: `dist:version:module:attribute` of a format, as a plan holds it; then nothing else decides.
 
     Raises:
         ConfigError: an unknown name, or a tokenizer that lacks what the format needs.
+        PluginError: the reference leads nowhere in this process.
     """
     folder = Path(folder)
-    has_template = (folder / "chat_template.jinja").exists() or "chat_template" in _read_json(
-        folder / "tokenizer_config.json"
-    )
-    name = name or _read_json(folder / "assay.json").get("chat_format") or ("template" if has_template else "plain")
+    if ref is not None:
+        chat: ChatFormat = resolve(ref)(folder)
+        return chat
+    name = chat_name(folder, name)
     formats: dict[str, type[PlainChat] | type[TemplateChat]] = {"plain": PlainChat, "template": TemplateChat}
     if name not in formats:
-        raise ConfigError("chat format must be plain or template", got=name, at=folder)
+        todo = "A format of a package is found by the plan of a run"
+        raise ConfigError("chat format must be plain or template", got=name, at=folder, todo=todo)
     return formats[name](folder)
 
 
@@ -201,7 +178,7 @@ def read_stop_ids(folder: Path) -> tuple[int, ...]:
         ConfigError: neither says.
     """
     for name in ("generation_config.json", "config.json"):
-        found = _read_json(Path(folder) / name).get("eos_token_id")
+        found = read_json(Path(folder) / name).get("eos_token_id")
         if found is not None:
             return tuple(found) if isinstance(found, list) else (found,)
     raise ConfigError("a policy must name its end token", at=folder, todo="Put eos_token_id in generation_config.json")
@@ -221,12 +198,3 @@ def _decode(tokenizer: Tokenizer, ids: Array, stop_ids: tuple[int, ...]) -> str:
     if tokens and tokens[-1] in stop_ids:
         tokens.pop()
     return tokenizer.decode(tokens, skip_special_tokens=True)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise ConfigError(f"{path.name} must be JSON", got=error, at=path) from None

@@ -18,6 +18,7 @@ from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.option import parameters
 from assay.runtime.config.setting import Settings
+from assay.runtime.policy.choice import chat_name
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
 from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, LevelPlan, RunPlan, SplitPlan
@@ -71,7 +72,7 @@ def build_plan(
         stages=stage_plans(curriculum.stages, groups["trainer"]),
         policy=str(policy),
         settings=groups,
-        factories=factory_refs(groups, registry),
+        factories={**factory_refs(groups, registry), "chat_format": _chat_ref(settings, registry)},
         counts=Counts(
             source=launcher.sources,
             rollout=launcher.rollouts,
@@ -147,6 +148,13 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
         PluginError: nobody offers one of the names.
     """
     return {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
+
+
+def _chat_ref(settings: Settings, registry: Registry) -> str:
+    """Return what makes the policy's chat format; a policy that is still to be made gets the plain one."""
+    path, wanted = settings.policy.path, settings.policy.chat_format
+    name = (wanted or "plain") if path is None else chat_name(Path(path), wanted)
+    return registry.find("chat_format", name).ref
 
 
 def _scope_by_domain(algorithm: dict[str, Any], registry: Registry) -> None:

@@ -135,7 +135,8 @@ class RunPlan(msgspec.Struct, frozen=True):
         stages: In order; empty where weights are only evaluated.
         policy: Folder of weights and tokenizer at the start.
         settings: Composed configuration by group, as `conf/` names the keys.
-        factories: `dist:version:module:attribute` of engine, trainer, algorithm, scheduler, store.
+        factories: `dist:version:module:attribute` of engine, trainer, algorithm, scheduler, store, launcher and chat
+            format, by kind.
         counts: Processes.
         balance: What a share is a share of.
         admit: Groups for which it is false are refilled; None admits all.

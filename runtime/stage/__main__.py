@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from assay.core.array import Array
+from assay.core.chat import ChatFormat
 from assay.core.error import AssayError
 from assay.core.registry import resolve
 from assay.runtime.run.environment import LAUNCHER_PID, WEIGHTS_FOLDER
@@ -85,7 +86,6 @@ def run_source(plan: RunPlan, folder: RunFolder, name: str) -> None:
 
 def run_rollout(plan: RunPlan, folder: RunFolder, name: str) -> None:
     """Play episodes."""
-    from assay.runtime.policy.chat import read_chat
     from assay.runtime.run.policy import wait_for_policy
     from assay.runtime.stage.probe import Probe
     from assay.runtime.stage.rollout import RolloutStage, parser_refs
@@ -96,7 +96,7 @@ def run_rollout(plan: RunPlan, folder: RunFolder, name: str) -> None:
     settings, make_engine = plan.settings["engine"], factory(plan, "engine")
     policy = wait_for_policy(plan)
     engine = make_engine(policy, **context_limit(make_engine, plan), **settings["options"])
-    chat = read_chat(policy, plan.settings["policy"]["chat_format"])
+    chat = open_chat(plan, policy)
     parsers = None
     if refs := parser_refs(plan):
         parsers = VerifierHost()
@@ -151,7 +151,6 @@ def write_protections(folder: RunFolder, locked: Mapping[str, tuple[str, ...]]) 
 def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
     """Train, as the rank that the environment names."""
     from assay.runtime.policy.architecture import Architecture
-    from assay.runtime.policy.chat import read_chat
     from assay.runtime.run.policy import make_policy, wait_for_policy
     from assay.runtime.stage.rank import RankWorker
     from assay.runtime.stage.update import UpdateStage
@@ -163,7 +162,7 @@ def run_update(plan: RunPlan, folder: RunFolder, name: str) -> None:
     # Before Megatron is imported, which takes seconds: rollout workers wait for it.
     policy = make_policy(plan) if os.environ.get("RANK", "0") == "0" else wait_for_policy(plan)
     trainer = factory(plan, "trainer")(policy, seed=plan.seed, **settings["options"])
-    chat = read_chat(policy, plan.settings["policy"]["chat_format"])
+    chat = open_chat(plan, policy)
     worker = RankWorker(plan, trainer, chat, open_store(plan, folder, None))
     if trainer.group.rank != 0:
         worker.follow(trainer.group)
@@ -207,6 +206,13 @@ def connect(plan: RunPlan, folder: RunFolder, role: Any, name: str, capacity: di
 def open_store(plan: RunPlan, folder: RunFolder, writer: str | None) -> Any:
     """Return this process's handle on the blobs of the run."""
     return factory(plan, "store")(folder.blobs, writer, **plan.settings["store"]["options"])
+
+
+def open_chat(plan: RunPlan, policy: Path) -> ChatFormat:
+    """Return the chat format of the run's policy."""
+    from assay.runtime.policy.chat import read_chat
+
+    return read_chat(policy, plan.settings["policy"]["chat_format"], plan.factories.get("chat_format"))
 
 
 def factory(plan: RunPlan, kind: str) -> Any:

@@ -11,11 +11,11 @@ import msgspec
 
 from assay.core.array import Array
 from assay.core.blob import BlobRef
+from assay.core.chat import ChatFormat
 from assay.core.store import Store
 from assay.core.task import Demonstration
 from assay.core.trainer import Trainer, TrainSequence, UpdateResult, UpdateSettings
 from assay.core.trajectory import Trajectory, WeightVersion
-from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.stage.sequence import demonstration_sequence, trajectory_sequences
 

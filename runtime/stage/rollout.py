@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.array import Array
+from assay.core.chat import ChatFormat
 from assay.core.engine import Completion, Engine, GenerateRequest, Sampling
 from assay.core.error import AssayError, EngineError
 from assay.core.message import Message
@@ -30,7 +31,6 @@ from assay.core.wire import (
     Weights,
 )
 from assay.dsl.program import Program
-from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.run.argument import bind
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.stage.probe import Probe

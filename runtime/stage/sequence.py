@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from assay.core.array import Array
+from assay.core.chat import ChatFormat
 from assay.core.task import Demonstration
 from assay.core.trainer import TrainSequence
 from assay.core.trajectory import Segment, Trajectory, WeightVersion
 from assay.dsl.program import Program
-from assay.runtime.policy.chat import ChatFormat
 from assay.runtime.stage.prompt import opening
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from assay.core.array import Array
+from assay.core.chat import ChatFormat
 from assay.core.error import ConfigError
 from assay.core.message import Message, ToolResultPart
-from assay.runtime.policy.chat import ChatFormat, PlainChat, TemplateChat, read_chat, read_stop_ids
+from assay.runtime.policy.chat import PlainChat, TemplateChat, read_chat, read_stop_ids
 
 SEPARATOR, END = 2, 3
 
