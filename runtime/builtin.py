@@ -11,6 +11,7 @@ from assay.core.leaf import Factory, Parser, SourceLeaf, Verifier
 from assay.core.sandbox import SandboxBackend
 from assay.runtime.algorithm import GRPO
 from assay.runtime.engine import ENGINES
+from assay.runtime.launch import LAUNCHERS
 from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
@@ -70,6 +71,12 @@ def assay_algorithms() -> Sequence[Factory]:
 def assay_schedulers() -> Sequence[Factory]:
     """Offer the built-in schedulers."""
     return SCHEDULERS
+
+
+@hookimpl
+def assay_launchers() -> Sequence[Factory]:
+    """Offer this machine."""
+    return LAUNCHERS
 
 
 @hookimpl

@@ -85,6 +85,7 @@ class SandboxSettings(msgspec.Struct, frozen=True):
 class LauncherSettings(msgspec.Struct, frozen=True):
     """How many processes there are, and where."""
 
+    name: str
     sources: Positive
     rollouts: Positive
     verifiers: Positive
@@ -93,6 +94,7 @@ class LauncherSettings(msgspec.Struct, frozen=True):
     heartbeat_s: Above0
     watchdog_s: Above0
     drain_s: Rate
+    options: dict[str, Any] = {}
 
 
 class StoreSettings(msgspec.Struct, frozen=True):

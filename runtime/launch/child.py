@@ -95,12 +95,17 @@ class Child:
 
     def last_words(self) -> str:
         """Return the last line of its log."""
-        try:
-            with self.log.open("rb") as log:
-                log.seek(max(0, self.log.stat().st_size - 4096))
-                lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-        except OSError:
-            return ""
-        lines = [line for line in lines if not line.startswith("imported:")]
-        errors = [line for line in lines if line.startswith("error[")]
-        return (errors or lines or [""])[-1]
+        return last_words(self.log)
+
+
+def last_words(path: Path) -> str:
+    """Return the last line of a process's log, or its last error; empty where there is none."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - 4096))
+            lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    lines = [line for line in lines if not line.startswith("imported:")]
+    errors = [line for line in lines if line.startswith("error[")]
+    return (errors or lines or [""])[-1]

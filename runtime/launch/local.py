@@ -11,31 +11,24 @@ import json
 import math
 import os
 import select
-import shutil
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from assay.core.error import RunFailed
+from assay.core.launcher import Launch
 from assay.runtime.launch.child import Child
 from assay.runtime.launch.orphan import adopt_orphans, end_descendants
-from assay.runtime.run.environment import WEIGHTS_FOLDER, environment, rank_environment
+from assay.runtime.run.environment import rank_environment
 from assay.runtime.run.folder import RunFolder
-from assay.runtime.run.plan import RunPlan
-from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
-from assay.runtime.wire.server import socket_address
 
 # Ends of one process in a row, each soon after its start.
 _MAX_FAILURES = 3
 _TICK_S = 0.5
 # A worker that left in order comes back if the run is not over so much later.
 _SECOND_THOUGHTS_S = 5.0
-# Of a policy that is still to be made, which is small.
-_LEAST_WEIGHT_BYTES = 64 << 20
 # Exit status of a run that was ended in order.
 DRAINED = 130
 # After the coordinator has ended, workers have its Stop already.
@@ -43,31 +36,21 @@ _FAREWELL_S = 20.0
 
 
 class LocalLauncher:
-    """Starts and supervises one run.
+    """Starts and supervises one run; see `assay.core.launcher.Launcher`.
 
     Args:
-        plan: Of the run; already written into the folder.
-        folder: Of the run.
+        launch: What to start.
     """
 
-    def __init__(self, plan: RunPlan, folder: RunFolder) -> None:
-        self._plan = plan
-        self._folder = folder
-        self._address = socket_address(folder.path)
-        reap_weight_folders()
-        # The launcher owns it: a trainer that is killed must find it again.
-        self._weights = choose_weight_folder(folder.path, _weight_bytes(plan))
-        self._children = _children(plan, folder, self._weights)
+    def __init__(self, launch: Launch) -> None:
+        self._folder = RunFolder(launch.folder)
+        self._address = launch.address
+        self._children = [Child(one.role, one.name, list(one.argv), one.environ, one.log) for one in launch.processes]
         self._pidfds: dict[int, Child] = {}
         self._poller = select.poll()
         self._is_draining = False
         self._left: dict[str, float] = {}
         self.status: int | None = None
-
-    @property
-    def children(self) -> tuple[Child, ...]:
-        """All processes, the coordinator first."""
-        return tuple(self._children)
 
     def run(self, tick: Callable[[], None] | None = None) -> int:
         """Start everything and return the coordinator's exit status when the run is over.
@@ -110,11 +93,6 @@ class LocalLauncher:
         end_descendants()
         self._write_processes()
 
-    def clean(self) -> None:
-        """Remove what only living processes need: published weights and their probes."""
-        remove_weight_folder(self._weights)
-        shutil.rmtree(self._folder.probes, ignore_errors=True)
-
     def _pass(self, timeout_s: float) -> None:
         ended = [self._pidfds[number] for number, _ in self._poller.poll(timeout_s * 1000)]
         for number in [number for number, child in self._pidfds.items() if child in ended]:
@@ -147,13 +125,17 @@ class LocalLauncher:
                 got=f"{child.num_failures} ends in a row, the last with {status}: {child.last_words()}",
                 at=child.log,
             )
-        if child.role == "update" and self._plan.counts.update > 1:
-            self._restart_ranks(child)
+        if child.role == "update" and len(self._ranks) > 1:
+            self._restart_ranks()
         else:
             self._start(child)
 
-    def _restart_ranks(self, lost: Child) -> None:
-        ranks = [child for child in self._children if child.role == "update"]
+    @property
+    def _ranks(self) -> list[Child]:
+        return [child for child in self._children if child.role == "update"]
+
+    def _restart_ranks(self) -> None:
+        ranks = self._ranks
         for number, child in list(self._pidfds.items()):
             if child in ranks:
                 child.signal_group(signal.SIGKILL)
@@ -165,7 +147,7 @@ class LocalLauncher:
 
     def _renew_ranks(self) -> None:
         """Give the rank group a fresh port: the former one may still be bound."""
-        ranks = [child for child in self._children if child.role == "update"]
+        ranks = self._ranks
         if len(ranks) < 2:
             return
         with socket.socket() as listener:
@@ -214,32 +196,3 @@ class LocalLauncher:
         with contextlib.suppress(OSError):
             draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
             draft.replace(self._folder.processes)
-
-
-def _weight_bytes(plan: RunPlan) -> int:
-    """Return about how much room published versions take: three of them, in float32."""
-    files = [path.stat().st_size for path in Path(plan.policy).glob("*.safetensors")]
-    return max(_LEAST_WEIGHT_BYTES, 6 * sum(files))
-
-
-def _children(plan: RunPlan, folder: RunFolder, weights: Path) -> list[Child]:
-    counts = plan.counts
-    names = [("coordinator", "coordinator")]
-    for role, count in (
-        ("update", counts.update),
-        ("rollout", counts.rollout),
-        ("source", counts.source),
-        ("verify", counts.verify),
-    ):
-        names += [(role, f"{role}-{index}") for index in range(count)]
-    environ = {**environment(counts.threads), WEIGHTS_FOLDER: str(weights)}
-    return [
-        Child(
-            role,
-            name,
-            [sys.executable, "-m", "assay.runtime.stage", role, name, str(folder.path)],
-            environ,
-            folder.logs / f"{name}.log",
-        )
-        for role, name in names
-    ]

@@ -13,7 +13,11 @@ from typing import Any, TextIO
 import msgspec
 
 from assay.core.error import AssayError, ConfigError, RunFailed
+from assay.core.launcher import Launch, Launcher
+from assay.core.registry import resolve
+from assay.runtime.launch.child import last_words
 from assay.runtime.launch.local import DRAINED, LocalLauncher
+from assay.runtime.launch.process import launch_of, weight_bytes
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Reading
@@ -21,6 +25,7 @@ from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import FILE, RunPlan
+from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
 
 _METRICS_S = 5.0
 # Less than one commit of the ledger may take.
@@ -78,7 +83,10 @@ def _launch(
     plan: RunPlan, folder: RunFolder, stream: TextIO, started_s: float, signals: Sequence[signal.Signals]
 ) -> Outcome:
     stopwatch = _Stopwatch(folder, started_s)
-    launcher = LocalLauncher(plan, folder)
+    reap_weight_folders()
+    # The command owns it: a trainer that is killed must find it again.
+    weights = choose_weight_folder(folder.path, weight_bytes(plan))
+    launcher = make_launcher(plan, launch_of(plan, folder, weights))
     metrics = MetricsFile(folder.metrics)
     status, reason = 1, ""
     with Display(plan, folder.path, stream) as display:
@@ -121,7 +129,7 @@ def _launch(
             signal.signal(number, on_signal)
         try:
             status = launcher.run(tick)
-            reason = launcher.children[0].last_words()
+            reason = last_words(folder.logs / "coordinator.log")
         except KeyboardInterrupt:
             say_so()
             status, reason = DRAINED, "ended at once"
@@ -131,10 +139,23 @@ def _launch(
             for number in signals:
                 signal.signal(number, signal.SIG_IGN)
             launcher.end()
-            launcher.clean()
+            # Only living processes need published weights and their probes.
+            remove_weight_folder(weights)
+            shutil.rmtree(folder.probes, ignore_errors=True)
     if status and (full := _is_full(folder)):
         reason = full
     return Outcome(status, reason, conclude(plan, folder, metrics, stopwatch.wall_s, stopwatch.first_update_s))
+
+
+def make_launcher(plan: RunPlan, launch: Launch) -> Launcher:
+    """Return the launcher that the plan names.
+
+    Raises:
+        PluginError: it cannot be loaded here.
+    """
+    ref = plan.factories.get("launcher")
+    options = plan.settings["launcher"].get("options", {})
+    return LocalLauncher(launch) if ref is None else resolve(ref)(launch, **options)
 
 
 def conclude(

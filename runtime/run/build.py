@@ -26,7 +26,7 @@ from assay.runtime.source.level import climb
 from assay.runtime.stage.source import describe, open_part, open_source
 from assay.runtime.verify.grade import mode_of
 
-FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store")
+FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store", "launcher")
 _SPLITS: tuple[Split, ...] = ("train", "eval", "demos")
 
 
@@ -142,7 +142,7 @@ def build_entry(
 
 
 def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) -> dict[str, str]:
-    """Return what makes engine, trainer, algorithm, scheduler and store, as workers find it.
+    """Return what makes engine, trainer, algorithm, scheduler, store and launcher, as processes find it.
 
     Raises:
         PluginError: nobody offers one of the names.
