@@ -24,7 +24,7 @@ def write_out(link: Path) -> None:
 
 @pytest.mark.parametrize("lose_link", [remove, write_out])
 def test_wheel_of_a_checkout_without_links_is_complete(lose_link, checkout, tmp_path, monkeypatch) -> None:
-    expected = {"assay/__init__.py", "assay/__main__.py", "assay/py.typed"}
+    expected = {"assay/__init__.py", "assay/__main__.py", "assay/py.typed", "assay/testing.py"}
     for package in PACKAGES:
         lose_link(checkout / "src" / "assay" / package)
         files = [path for path in (checkout / package).rglob("*") if path.is_file()]
