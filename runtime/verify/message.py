@@ -186,8 +186,15 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def pack(message: FromWorker | ToWorker) -> bytes:
-    """Return one frame."""
-    body = _encoder.encode(message)
+    """Return one frame.
+
+    Raises:
+        WireError: it is too long, or a text in it holds half a character.
+    """
+    try:
+        body = _encoder.encode(message)
+    except UnicodeEncodeError as error:
+        raise WireError("a frame must be made of whole characters", got=error.reason) from None
     if len(body) > MAX_FRAME_BYTES:
         raise WireError(f"a frame must have at most {MAX_FRAME_BYTES} bytes", got=len(body))
     return _LENGTH.pack(len(body)) + body
