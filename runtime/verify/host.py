@@ -20,6 +20,7 @@ from assay.core.verdict import Cause, Measurement
 from assay.runtime.sandbox.host import BoxHost
 from assay.runtime.verify.flight import Flight, Key, Outcome, Slot, VerifierRef
 from assay.runtime.verify.message import BoxCall, BoxReply, Declared, FromWorker, Hello, Job, Limits, Reply, Setup
+from assay.runtime.verify.path import plugin_paths
 from assay.runtime.verify.process import WorkerProcess
 
 __all__ = ["Outcome", "VerifierHost", "VerifierRef"]
@@ -400,7 +401,8 @@ class VerifierHost:
         return [slot for slot in self._slots.values() if slot.key == key]
 
     def _spawn(self, key: Key) -> None:
-        setup = Setup(tuple(self._refs[key]), key.mode, key.net, self._paths, self.limits, self._namespaces)
+        refs = tuple(self._refs[key])
+        setup = Setup(refs, key.mode, key.net, (*self._paths, *plugin_paths(refs)), self.limits, self._namespaces)
         process = WorkerProcess(setup, self._folder)
         slot = Slot(process, key, self._clock(), len(self._refs[key]))
         self._slots[process.channel.fileno()] = slot

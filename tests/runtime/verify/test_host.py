@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+import assay
 from assay.core.episode import Episode
 from assay.core.error import PluginError
 from assay.core.message import Message
 from assay.core.trajectory import Trace
 from assay.runtime.verify.host import VerifierHost, VerifierRef
 from assay.runtime.verify.message import Job, Limits, Reply
+from assay.runtime.verify.path import plugin_paths
 
 MakeBench = Callable[..., Any]
 RIGHT = {"right": True, "score": 1.0}
@@ -302,3 +304,24 @@ def test_leaf_started_later_joins_the_others(make_bench: MakeBench) -> None:
 @pytest.mark.parametrize("mode", ["worker", "fork"])
 def test_late_import_is_made_before_the_first_call(make_bench: MakeBench, mode: str) -> None:
     assert "colorsys True" == make_bench("lazy", mode=mode).call("lazy", "x").measurement.signals["text"]
+
+
+def test_worker_finds_what_its_host_found_ahead_of_the_library(
+    plugin_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As PYTHONPATH does it. Of what is not told to a worker, nothing is found.
+    monkeypatch.syspath_prepend(plugin_folder)
+    ref = "assay-hazard:1.0.0:assay_hazard:length"
+    with VerifierHost() as host:
+        host.start([VerifierRef(ref)])
+        assert {ref} == set(host.wait_started())
+        host.submit(Job(1, ref, {"wanted": 3}, "abc"))
+        assert RIGHT == getattr(host.poll(30.0)[0].measurement, "signals", None)
+    assert () == plugin_paths([f"assay-rl:{assay.__version__}:assay.runtime.verifier.text:text_equal", "absent:1:x:y"])
+
+
+def test_half_a_character_is_lost_and_the_host_goes_on(make_bench: MakeBench) -> None:
+    bench = make_bench("length")
+    assert ("infra", None) == ((lost := bench.call("length", "\ud800", wanted=1)).cause, lost.measurement)
+    assert "whole characters" in lost.detail
+    assert RIGHT == bench.call("length", "abc", wanted=3).measurement.signals
