@@ -6,16 +6,20 @@ where `version` is the number of the stage's steps whose weights rollout workers
 version can then all be consumed before their staleness bound, so a slow one is waited for and never dropped. Where a
 tier has a bound of its own, each tier gets the same formula with its share of the groups; since its groups are due at
 other steps than their neighbours, each admission also asks whether all that is due by any step still fits into the
-batches until then.
+batches until then. People are waited for otherwise; see `patience`.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable
 
+from assay.runtime.coordinator.patience import is_patient, num_asked
 from assay.runtime.coordinator.share import group_shares
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Group, Run
+
+# Later than any step: what waits for people is not due.
+NEVER = 1 << 40
 
 
 def max_staleness(run: Run, stage: StageSpec, tier: str) -> int:
@@ -43,7 +47,7 @@ def total_credit(run: Run, stage: StageSpec) -> int:
     limit = (bound + stage_version(run) + 1) * stage.batch
     if stage.steps:
         limit = min(limit, stage.steps * stage.batch)
-    return limit - sum(run.admitted.values())
+    return limit - sum(run.admitted.values()) + num_asked(run)
 
 
 def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
@@ -73,6 +77,8 @@ def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
 
 def due(run: Run, stage: StageSpec, group: Group) -> int:
     """Return the last step that may consume a group: its weights are at least as new as when it was admitted."""
+    if group.state == "open" and is_patient(group.entry):
+        return NEVER
     return group.oldest.step + max_staleness(run, stage, group.entry.tier) + 1
 
 

@@ -5,6 +5,7 @@ ends it even so, for a worker that lives and never answers.
 """
 
 from assay.core.scheduler import Waiting
+from assay.runtime.coordinator import patience
 from assay.runtime.coordinator.state import Episode, Lease, Run, Worker
 
 # A worker enforces `max_runtime_s` itself and says so; the coordinator gives it this much longer to do that.
@@ -40,7 +41,7 @@ def _bind(run: Run, lease: Lease) -> None:
     run.leases[lease.number] = lease
     lease.worker.leases.add(lease.number)
     free = lease.worker.free
-    free["slots"] = free.get("slots", 0.0) - 1.0
+    free["slots"] = free.get("slots", 0.0) - patience.slots(lease.worker, lease.episode)
     for name, amount in lease.needs.items():
         free[name] = free.get(name, 0.0) - amount
     if lease.episode is not None:
@@ -54,7 +55,7 @@ def end(run: Run, lease: Lease) -> None:
     del run.leases[lease.number]
     lease.worker.leases.discard(lease.number)
     free = lease.worker.free
-    free["slots"] += 1.0
+    free["slots"] += patience.slots(lease.worker, lease.episode)
     for name, amount in lease.needs.items():
         free[name] += amount
     if lease.episode is not None:

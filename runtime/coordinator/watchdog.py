@@ -1,10 +1,12 @@
 """The watchdog: one look per edge at whether work there moves; an edge that does not ends the run and says why.
 
 An edge with nothing to do is not stuck. Waiting for something that another edge must bring counts against that one.
+People are no edge: what they are asked may wait for hours.
 """
 
 from assay.runtime.coordinator import curriculum, feed
-from assay.runtime.coordinator.spec import StageSpec
+from assay.runtime.coordinator.patience import is_patient
+from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Run
 
 
@@ -48,7 +50,8 @@ def _edges(run: Run, is_taking: bool) -> dict[str, tuple[bool, str]]:
     has_trainer = any(worker.role == "update" for worker in run.workers.values())
     at = run.curriculum
     missing = [source for source in run.feeds.values() if feed.is_waiting(source)]
-    rolling, verifying = sum(run.running["rollout"].values()), sum(run.running["verify"].values())
+    rolling = sum(run.running["rollout"].values())
+    verifying = sum(number for name, number in run.running["verify"].items() if not is_patient(run.entries[name]))
     ready = sum(group.state == "ready" for group in run.groups.values())
     stage = curriculum.phase(run)
     has_stage = isinstance(stage, StageSpec)
@@ -82,7 +85,13 @@ def _patience(run: Run, edge: str) -> float:
     if edge == "rollout":
         return 2.0 * max(entry.max_rollout_s for entry in run.entries.values())
     if edge == "verify":
-        return 2.0 * max(entry.max_verify_s for entry in run.entries.values())
+        return 2.0 * max(entry.max_verify_s for entry in _quick(run))
     if edge == "group -> update":
-        return 2.0 * max(entry.max_rollout_s + entry.max_verify_s for entry in run.entries.values())
+        return 2.0 * max(entry.max_rollout_s + entry.max_verify_s for entry in _quick(run))
     return 0.0
+
+
+def _quick(run: Run) -> list[EntrySpec]:
+    """Return the entries that are played now and wait for no person; where all do, those."""
+    played = [entry for entry in run.entries.values() if run.target.get(entry.name, 1.0) > 0.0]
+    return [entry for entry in played if not is_patient(entry)] or played

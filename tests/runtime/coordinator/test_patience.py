@@ -1,0 +1,130 @@
+"""People: what waits for them stops nobody else, and what they answer is trained."""
+
+from pathlib import Path
+
+import pytest
+from coordinator_world import World, entry, held, spec
+
+from assay.core.wire import LeaseVerify
+from assay.runtime.coordinator.spec import EvaluationSpec, RunSpec, StageSpec, TierSpec
+from assay.runtime.coordinator.watchdog import Watchdog
+
+STEPS, BATCH, SIBLINGS = 30, 2, 4
+
+
+def waiting_run() -> RunSpec:
+    """A quick domain, and one that waits for people with two groups of it in flight at most."""
+    return spec(
+        entries=(
+            entry("quick", share=0.7, max_verify_s=10.0),
+            entry("asked", share=0.3, tier="human", max_verify_s=600_000.0),
+        ),
+        phases=(StageSpec("rl", "rl", batch=BATCH, steps=STEPS, max_staleness=1),),
+        tiers={"human": TierSpec(inflight=2 * SIBLINGS)},
+        watchdog_s=100.0,
+    )
+
+
+class Desk:
+    """A verify worker with one slot: it verifies what a machine can, and keeps what people are asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.kept: list[LeaseVerify] = []
+
+    def turn(self) -> None:
+        worker = self.world.workers["verify-0"]
+        for order in held(self.world, "verify-0", LeaseVerify):
+            if order.entry == "asked":
+                worker.work.remove(order)
+                self.kept.append(order)
+        for name in list(self.world.workers):
+            self.world.work(name, 8)
+        self.world.turn()
+        self.world.beat()
+
+    def answer(self) -> None:
+        worker = self.world.workers["verify-0"]
+        for order in self.kept:
+            self.world.post(worker, self.world.answer(worker, order))
+        self.kept.clear()
+
+    def run(self, turns: int) -> None:
+        while turns and self.world.finish is None and "verify-0" in self.world.workers:
+            self.turn()
+            turns -= 1
+
+
+def trained(world: World) -> dict[str, int]:
+    sql = "SELECT g.entry, COUNT(*) FROM episode e JOIN grp g USING (grp) WHERE e.state = 'trained' GROUP BY 1"
+    return {str(name): int(number) for name, number in world.ledger.rows(sql)}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(waiting_run(), tmp_path / "ledger.sqlite")
+
+
+def test_people_who_never_answer_stop_nobody(world: World) -> None:
+    desk = Desk(world)
+    desk.run(800)
+    assert STEPS == world.core.run.curriculum.trainer_step
+    assert {"quick": STEPS * BATCH * SIBLINGS} == trained(world)
+    assert 2 * SIBLINGS == len(desk.kept)
+
+
+def test_answered_group_is_trained_and_within_the_bound_of_its_answer(world: World) -> None:
+    desk = Desk(world)
+    desk.run(60)
+    asked = {order.episode for order in desk.kept}
+    step = world.core.run.curriculum.frontier
+    assert (2 * SIBLINGS, True) == (len(asked), step > 5)
+    desk.answer()
+    desk.run(800)
+    steps = [number for (_, number), episodes in world.trained.items() if asked & set(episodes)]
+    # Behind the groups that stood in line before it, and before what was admitted after it.
+    assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
+    assert STEPS == world.core.run.curriculum.trainer_step
+    assert 0 == world.core.run.anomalies.get("over_stale", 0)
+
+
+def test_answered_group_keeps_its_turn_over_a_restart(world: World) -> None:
+    desk = Desk(world)
+    desk.run(60)
+    asked = {order.episode for order in desk.kept}
+    step = world.core.run.curriculum.frontier
+    desk.answer()
+    desk.turn()
+    world.restart()
+    desk.run(800)
+    steps = [number for (_, number), episodes in world.trained.items() if asked & set(episodes)]
+    assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
+
+
+def test_evaluation_asks_all_its_questions_whatever_the_slots(tmp_path: Path) -> None:
+    run = spec(entries=(entry("asked", tier="human"),), phases=(EvaluationSpec("after", {"asked": 10}),))
+    world = World(run, tmp_path / "ledger.sqlite", roles=("source", "rollout", "update", "verify"))
+    desk = Desk(world)
+    desk.run(60)
+    assert 10 == len(desk.kept)
+    desk.answer()
+    desk.run(60)
+    assert 10 == world.core.run.counts.evaluated
+
+
+def test_machine_that_stands_still_is_seen_while_people_are_waited_for(world: World) -> None:
+    Desk(world).run(60)
+    run, dog = world.core.run, Watchdog(100.0)
+    run.rollout_queue.clear()
+    run.running["rollout"].clear()
+
+    def stuck(running: dict[str, int]) -> str:
+        run.verify_queue.clear()
+        run.running["verify"] = running
+        dog.stuck(run, is_taking=False)
+        run.now_s += 101.0
+        dog.progress("update", run.now_s)
+        return dog.stuck(run, is_taking=False) or ""
+
+    assert "" == stuck({"asked": 8})
+    assert "edge verify has made no progress for 100 s" in stuck({"asked": 8, "quick": 1})
