@@ -20,6 +20,7 @@ from assay.runtime.sampler import SAMPLERS
 from assay.runtime.scheduler import SCHEDULERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
 from assay.runtime.trainer import MEGATRON
+from assay.runtime.tracker import TRACKERS
 from assay.runtime.verifier.json import json_equal
 from assay.runtime.verifier.number import number_equal
 from assay.runtime.verifier.text import text_equal
@@ -86,6 +87,12 @@ def assay_stores() -> Sequence[Factory]:
 
 
 @hookimpl
+@hookimpl
+def assay_trackers() -> Sequence[Factory]:
+    """Offer a file of JSON lines."""
+    return TRACKERS
+
+
 def assay_chat_formats() -> Sequence[Factory]:
     """Offer the two ways from messages to token ids."""
     return CHAT_FORMATS

@@ -115,6 +115,7 @@ def evaluation_plan(source: RunFolder, given: dict[str, Any]) -> tuple[RunPlan, 
         policy=str(weights),
         settings=settings,
         counts=msgspec.structs.replace(plan.counts, update=0),
+        trackers={},
     )
     return changed, version
 

@@ -91,6 +91,8 @@ def show_outcome(outcome: Outcome, folder: RunFolder, terminal: Terminal) -> Non
         f"trainer idle {'-' if idle is None else format(idle, '.0%')}, lag {lag_text}, "
         f"{outcome.summary['wall_s']:.0f} s, report {folder.report}"
     )
+    for line in outcome.trackers:
+        terminal.print(line)
 
 
 def _train(job: Job, terminal: Terminal, started_s: float) -> int:

@@ -105,9 +105,10 @@ class StoreSettings(msgspec.Struct, frozen=True):
 
 
 class TrackerSettings(msgspec.Struct, frozen=True):
-    """Where metrics go beside the run folder."""
+    """Who is told of the run beside its folder: one by `name`, further ones in `also` with their options."""
 
     name: str
+    also: dict[str, dict[str, Any]] = {}
     options: dict[str, Any] = {}
 
 

@@ -25,9 +25,13 @@ from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import FILE, RunPlan
+from assay.runtime.tracker.crew import FINISH_S, Crew
 from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
 
 _METRICS_S = 5.0
+_ENDED_AT_ONCE = "ended at once"
+# Who ends a run at once does not wait for its trackers.
+_AT_ONCE_S = 3.0
 # Less than one commit of the ledger may take.
 _LEAST_FREE_BYTES = 256 << 10
 
@@ -39,11 +43,13 @@ class Outcome(msgspec.Struct, frozen=True):
         status: 0 finished, 130 drained or ended, 3 stuck, 1 failed.
         reason: One line.
         summary: What `summary.json` holds.
+        trackers: A line on each tracker.
     """
 
     status: int
     reason: str
     summary: dict[str, Any]
+    trackers: tuple[str, ...] = ()
 
 
 class _Stopwatch:
@@ -90,6 +96,7 @@ def _launch(
     metrics = MetricsFile(folder.metrics)
     status, reason = 1, ""
     with Display(plan, folder.path, stream) as display:
+        crew = Crew(plan.trackers, folder, display.say)
         num_signals = 0
         has_said_so = False
         look_s = 0.0
@@ -112,6 +119,7 @@ def _launch(
         def tick() -> None:
             nonlocal look_s, has_warned
             say_so()
+            crew.tick()
             shown = display.tick()
             if not has_warned and folder.protections.exists():
                 has_warned = True
@@ -128,11 +136,12 @@ def _launch(
         for number in signals:
             signal.signal(number, on_signal)
         try:
+            crew.start()
             status = launcher.run(tick)
             reason = last_words(folder.logs / "coordinator.log")
         except KeyboardInterrupt:
             say_so()
-            status, reason = DRAINED, "ended at once"
+            status, reason = DRAINED, _ENDED_AT_ONCE
         except RunFailed as error:
             status, reason = 1, str(error)
         finally:
@@ -144,7 +153,12 @@ def _launch(
             shutil.rmtree(folder.probes, ignore_errors=True)
     if status and (full := _is_full(folder)):
         reason = full
-    return Outcome(status, reason, conclude(plan, folder, metrics, stopwatch.wall_s, stopwatch.first_update_s))
+    try:
+        summary = conclude(plan, folder, metrics, stopwatch.wall_s, stopwatch.first_update_s)
+        told = crew.finish(_AT_ONCE_S if reason == _ENDED_AT_ONCE else FINISH_S)
+    finally:
+        crew.end()
+    return Outcome(status, reason, summary, tuple(told))
 
 
 def make_launcher(plan: RunPlan, launch: Launch) -> Launcher:

@@ -110,10 +110,11 @@ class Reading:
         (number,) = self._db.execute(f"SELECT COUNT(DISTINCT version & {_STEP_MASK}) FROM commits").fetchone()
         return int(number)
 
-    def commits(self, after: int = -1) -> list[CommitRow]:
-        """Return commits whose packed version is above `after`, in order."""
+    def commits(self, after: int = -1, limit: int = -1) -> list[CommitRow]:
+        """Return commits whose packed version is above `after`, in order; at most `limit`, where it is not negative."""
         rows = self._db.execute(
-            "SELECT version, metrics, wait_s, busy_s, at_s FROM commits WHERE version > ? ORDER BY version", (after,)
+            "SELECT version, metrics, wait_s, busy_s, at_s FROM commits WHERE version > ? ORDER BY version LIMIT ?",
+            (after, limit),
         )
         return [CommitRow(WeightVersion.unpack(row[0]), json.loads(row[1]), *row[2:]) for row in rows]
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from assay.core.digest import digest
-from assay.core.error import ConfigError, DataError
+from assay.core.error import AssayError, ConfigError, DataError
 from assay.core.leaf import Verifier
 from assay.core.registry import Registry
 from assay.core.wire import Split
@@ -17,7 +17,7 @@ from assay.dsl.leaf import call_arguments
 from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.option import parameters
-from assay.runtime.config.setting import Settings
+from assay.runtime.config.setting import Settings, TrackerSettings
 from assay.runtime.policy.choice import chat_name
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
@@ -82,6 +82,7 @@ def build_plan(
         ),
         balance=curriculum.balance,
         admit=curriculum.admit,
+        trackers=_trackers(settings.tracker, registry),
     )
 
 
@@ -184,9 +185,24 @@ def _sampler(use: Use, registry: Registry) -> FactoryPlan:
 
 
 def _check_settings(settings: Settings) -> None:
-    for group, name in (("sandbox", settings.sandbox.name), ("tracker", settings.tracker.name)):
-        if name != "none":
-            raise ConfigError(f"a run must have no {group} here", got=name, at=f"{group}.name")
+    if settings.sandbox.name != "none":
+        raise ConfigError("a run must have no sandbox here", got=settings.sandbox.name, at="sandbox.name")
+
+
+def _trackers(settings: TrackerSettings, registry: Registry) -> dict[str, FactoryPlan]:
+    """Return the trackers of a run by name; what one refuses is refused here, its process would only fail."""
+    wanted = {} if settings.name == "none" else {settings.name: settings.options}
+    wanted |= settings.also
+    plans = {}
+    for name, options in wanted.items():
+        plans[name] = FactoryPlan(registry.find("tracker", name).ref, options)
+        try:
+            plans[name].make()
+        except AssayError:
+            raise
+        except Exception as error:
+            raise ConfigError("a tracker must be made", got=describe(error), at=f"tracker `{name}`") from error
+    return plans
 
 
 def _check_supported(name: str, program: Program) -> None:

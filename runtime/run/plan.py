@@ -142,6 +142,7 @@ class RunPlan(msgspec.Struct, frozen=True):
         admit: Groups for which it is false are refilled; None admits all.
     """
 
+        trackers: What is told of the run, by name.
     name: str
     seed: int
     entries: tuple[EntryPlan, ...]
@@ -154,6 +155,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     admit: Expr | None = None
 
     @property
+    trackers: dict[str, FactoryPlan] = {}
     def digest(self) -> str:
         """Content digest of what is computed."""
         groups = ("engine", "trainer", "algorithm", "eval", "scheduler")
