@@ -1,0 +1,3 @@
+from sums.task import sums
+
+__all__ = ["sums"]

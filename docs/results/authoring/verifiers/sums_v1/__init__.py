@@ -1,0 +1,3 @@
+from sums_v1.taskset import SumsTaskset
+
+__all__ = ["SumsTaskset"]
