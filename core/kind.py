@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from assay.core.stage_rule import Mean
+
 NAMES = ("bool", "int", "float", "str", "path", "json", "image")
 # Whole numbers beyond this have no exact float64; a signal or field outside is a fault of whoever made it.
 EXACT_INT = 2**53
@@ -25,7 +27,8 @@ class Kind(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One type.
 
     Attributes:
-        name: One of `NAMES`, `list`, `optional`, `literal`, `any`, or a name that a plugin adds.
+        name: One of `NAMES`, `list`, `optional`, `literal`, `mean` (a signal of a mix entry), `any`, or a name that a
+            plugin adds.
         lo: Smallest value of an `int` or `float`; None where there is none.
         hi: Largest value; None where there is none.
         item: Element of a `list`, inner kind of an `optional`.
@@ -112,6 +115,8 @@ def annotation_to_kind(annotation: Any) -> Kind:
         return Kind(annotation.__name__)
     if annotation is Any or annotation is object:
         return ANY
+    if annotation is Mean:
+        return Kind("mean")
     if isinstance(annotation, type) and issubclass(annotation, PurePath):
         return Kind("path")
     if origin is Literal and all(isinstance(choice, str) for choice in args):

@@ -23,7 +23,7 @@ Isolation = Literal["fresh", "shared", "worker", "fork"]
 
 # Parameters that the runtime supplies, by the kind of leaf.
 SUPPLIED = {
-    "verifier": frozenset({"answer", "episode", "task", "box", "artifacts"}),
+    "verifier": frozenset({"answer", "episode", "task", "box", "artifacts", "judge"}),
     "source": frozenset({"base", "split"}),
     "parser": frozenset({"text"}),
     "tool": frozenset({"box", "episode", "task"}),
@@ -150,8 +150,19 @@ class Verifier(Leaf):
         self.signals_type = _signals_type(function)
         self.signals: dict[str, SignalSpec] = read_signals(self.signals_type)
         self.is_async = inspect.iscoroutinefunction(function)
+        if self.asks_judge and not (self.is_async and tier == "judge"):
+            raise PluginError(
+                "a verifier that takes a `judge` must be async and of tier judge",
+                got=f"{'an async' if self.is_async else 'a plain'} function of tier {tier}",
+                at=_where(function),
+            )
         # What a timeout that the policy caused earns; None: a timeout is unscored.
         self.on_timeout = None if on_timeout is None else check_signals(self.signals, on_timeout, name)
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether the runtime must supply a judge."""
+        return any(parameter.name == "judge" and parameter.is_supplied for parameter in self.parameters)
 
 
 class SourceLeaf(Leaf):
@@ -253,9 +264,9 @@ class Factory(msgspec.Struct, frozen=True):
         return f"{self.target.__module__}:{self.target.__qualname__}"
 
     def parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters of a target that is already imported."""
+        """Return the parameters; a target that is named as text is not imported for it, and takes any keyword."""
         if isinstance(self.target, str):
-            return ()
+            return (Parameter("options", ANY, False, False, is_variadic=True, is_keyword_only=True),)
         return _read_parameters("factory", self.target)
 
 

@@ -126,7 +126,7 @@ class Registry:
         hint = suggestion(name, self.names(kind))
         if self.failures:
             hint = "; ".join(filter(None, [hint, f"not loaded: {', '.join(f.dist for f in self.failures)}"]))
-        raise PluginError(f"unknown {kind} `{name}`", todo=hint or None, code="RX006")
+        raise PluginError(f"unknown {kind.replace('_', ' ')} `{name}`", todo=hint or None, code="RX006")
 
     def clashes(self) -> list[tuple[Offer, ...]]:
         """Return every set of offers that share kind and name."""
@@ -187,6 +187,11 @@ def resolve(ref: str) -> Any:
         return pkgutil.resolve_name(object_name)
     except (ImportError, AttributeError, ValueError) as error:
         raise PluginError("a plugin object must load in a worker", got=f"{error}", at=ref) from error
+
+
+def owner_of(ref: str) -> str:
+    """Return the distribution and version of `dist:version:module:attribute`, for an error that names the culprit."""
+    return " ".join(ref.split(":", 2)[:2])
 
 
 def _name_of(kind: str, value: Any) -> str:

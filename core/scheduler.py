@@ -1,4 +1,4 @@
-"""Schedulers, samplers and stage rules: pure policies inside the coordinator.
+"""Schedulers and samplers: pure policies inside the coordinator.
 
 They see plain values, return plain values, read no clock and do no input or output; an exception in one ends the run
 naming its distribution. The simulator runs the same objects.
@@ -92,20 +92,4 @@ class Sampler(Protocol):
 
     def pick(self, size: int, seen: Mapping[int, TaskStats], rng: random.Random) -> int:
         """Return the index of the next task to play, in [0, size)."""
-        ...
-
-
-class StageView(msgspec.Struct, frozen=True):
-    """What a stage rule may know: the step and the means over recent groups per entry."""
-
-    step: int
-    stage_step: int
-    means: Mapping[str, Mapping[str, float]]
-
-
-class StageRule(Protocol):
-    """Decides whether a stage has reached its end."""
-
-    def is_over(self, view: StageView) -> bool:
-        """Whether the stage ends at this step."""
         ...

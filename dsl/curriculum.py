@@ -17,18 +17,15 @@ from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
 from assay.dsl.budget import read_budgets
 from assay.dsl.compile import Compiled
+from assay.dsl.condition import read_condition, read_until
 from assay.dsl.edition import CURRICULUM, EDITION
-from assay.dsl.expr.check import check_expression
-from assay.dsl.expr.fault import place, place_syntax
-from assay.dsl.expr.function import BUILTIN
-from assay.dsl.expr.infer import infer
+from assay.dsl.expr.fault import Fault, place
 from assay.dsl.expr.interval import Interval
 from assay.dsl.expr.narrow import Known, narrow
-from assay.dsl.expr.node import Expr, strip
-from assay.dsl.expr.parse import parse_expression
+from assay.dsl.expr.node import Expr
 from assay.dsl.expr.scope import Scope
 from assay.dsl.index import DomainIndex, Found, read_domain_file
-from assay.dsl.leaf import bind_call
+from assay.dsl.leaf import bind_call, make_refusal
 from assay.dsl.lint.budget import check_budgets
 from assay.dsl.lint.reach import closed_entries
 from assay.dsl.mix import Curriculum, MixEntry, Stage
@@ -258,20 +255,16 @@ class _Compiler:
                     self.say("CU001", entry.key.span, f"unknown entry `{entry.key.text}`", hint)
             is_whole = not any(path.startswith(f"{at}.share.") for path in self.faulty)
             shares = self.shares(is_whole, {e.key.text: e.value for e in share}, share.span)
+        kind: Literal["rl", "sft"] = "sft" if _text(body, "kind") == "sft" else "rl"
         until = body.get("until")
         rule = None
         if isinstance(until, Scalar) and until.text.strip() != "forever":
-            known = {"step": Interval(start, math.inf, is_int=True)}
-            rule = self.rule(until, scope, f"{at}.until", known, never="write `forever` where that is meant")
-            if rule is not None and infer(rule, scope, BUILTIN, known).interval.lo > 0.0:
-                hint = "`step` counts from the start of the run, not of the stage"
-                self.say(
-                    "CU001", until.span, f"stage `{name}` is over when it begins, at step {start:g} or later", hint
-                )
+            played = shares if kind == "rl" else {}
+            rule, findings = read_until(until, scope, self.registry, f"{at}.until", start, played)
+            self.findings += findings
         decay = _number(body, "decay", 0.0)
         if decay > 1:
             self.say("YM003", cast(Node, body.get("decay")).span, f"`decay` must lie in [0, 1], got {decay:g}")
-        kind: Literal["rl", "sft"] = "sft" if _text(body, "kind") == "sft" else "rl"
         if kind == "sft":
             self.demonstrations(body, shares)
         return Stage(
@@ -309,24 +302,16 @@ class _Compiler:
             return None
         bound, findings, _ = bind_call(node, "sampler", self.registry, Scope(), at, fields=False)
         self.findings += findings
+        if bound is not None and (refusal := make_refusal(bound)):
+            self.findings.append(place(Fault("CU001", bound.call, refusal), node, at))
         return None if bound is None else bound.use
 
-    def rule(self, node: Node | None, scope: Scope, at: str, known: Known | None = None, *, never: str) -> Expr | None:
+    def rule(self, node: Node | None, scope: Scope, at: str, *, never: str) -> Expr | None:
         if not isinstance(node, Scalar):
             return None
-        parsed, syntax = parse_expression(node.text)
-        if parsed is None:
-            self.findings += [place_syntax(fault, node, at) for fault in syntax]
-            return None
-        typed, faults = check_expression(parsed, scope, BUILTIN, "bool")
-        self.findings += [place(fault, node, at) for fault in faults]
-        if typed is None:
-            return None
-        fact = infer(parsed, scope, BUILTIN, known)
-        self.findings += [place(fault, node, at) for fault in fact.faults]
-        if not fact.faults and fact.interval.hi < 1.0:
-            self.say("CU001", node.span, f"`{at}` can never be true", never)
-        return strip(parsed)
+        rule, findings = read_condition(node, scope, self.registry, at, never)
+        self.findings += findings
+        return rule
 
     def levels(self) -> dict[str, dict[str, Any]]:
         node = self.tree.get("levels")

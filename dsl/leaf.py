@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from assay.core.error import PluginError
+from assay.core.error import AssayError, PluginError
 from assay.core.kind import Kind, accepts
 from assay.core.leaf import Factory, Leaf, Parameter
 from assay.core.name import suggestion
 from assay.core.registry import Offer, Registry
+from assay.core.stage_rule import Mean
+from assay.dsl.expr.check import check_expression
 from assay.dsl.expr.fault import Fault, place, place_syntax
-from assay.dsl.expr.node import Call, Expr, Items, Num, Ref, Text, Truth, Unary, strip, walk
+from assay.dsl.expr.node import Call, Expr, Items, Num, Ref, Signal, Text, Truth, Unary, strip, walk
 from assay.dsl.expr.parse import parse_call
 from assay.dsl.expr.scope import Scope, meant
 from assay.dsl.program import Argument, Use
@@ -29,11 +31,13 @@ class Bound(msgspec.Struct, frozen=True):
         offer: What is called.
         use: The IR.
         names: Fields and params that the arguments use.
+        call: As it was written, with places.
     """
 
     offer: Offer
     use: Use
     names: frozenset[str]
+    call: Call
 
 
 def bind_call(
@@ -43,7 +47,7 @@ def bind_call(
 
     Args:
         scalar: Its text.
-        kind: What it names: `verifier`, `source`, `parser` or `sampler`.
+        kind: What it names: `verifier`, `source`, `parser`, `sampler` or `stage_rule`.
         registry: What is installed.
         scope: Fields and params.
         at: Path of the declaration.
@@ -56,24 +60,52 @@ def bind_call(
     if call is None:
         mentioned = frozenset(name for name in (*scope.fields, *scope.params) if name in scalar.text)
         return None, [place_syntax(fault, scalar, at) for fault in syntax], mentioned
+    return bind_parsed(call, scalar, kind, registry, scope, at, fields=fields)
+
+
+def bind_parsed(
+    call: Call, scalar: Scalar, kind: str, registry: Registry, scope: Scope, at: str, *, fields: bool = True
+) -> tuple[Bound | None, list[Finding], frozenset[str]]:
+    """Bind a call that is parsed already; see `bind_call`."""
     mentioned = frozenset(name for part in walk(call) if isinstance(part, Ref) for name in meant(part.name, scope))
     faults: list[Fault] = []
-    kinds = [_argument_kind(arg, scope, faults, fields=fields) for arg in _values(call)]
+    given = _mean_kind if kind == "stage_rule" else _argument_kind
+    kinds = [given(arg, scope, faults, fields=fields) for arg in _values(call)]
     offer = _find(kind, call, registry, faults)
     use = None
     if offer is not None and all(given is not None for given in kinds):
         use = _bind(call, offer, [given for given in kinds if given is not None], faults)
     findings = [place(fault, scalar, at) for fault in faults]
-    bound = None if use is None or offer is None or faults else Bound(offer, use, mentioned)
+    bound = None if use is None or offer is None or faults else Bound(offer, use, mentioned, call)
     if bound is None and offer is not None:
         # A call that lacks an argument would use the field of that name.
         mentioned |= {p.name for p in _parameters(offer) if p.name in scope.fields}
     return bound, findings, mentioned
 
 
+def make_refusal(bound: Bound) -> str:
+    """Return why a factory refuses the arguments of a call; empty where it takes them.
+
+    A target that is named as text is not made, since importing it may be heavy; whoever makes it finds out.
+    """
+    factory: Factory = bound.offer.value
+    if isinstance(factory.target, str):
+        return ""
+    positional, named = spelled_arguments(bound.call)
+    try:
+        factory.target(*positional, **named)
+    except AssayError as error:
+        return error.must if error.got is None else f"{error.must}, got {error.got}"
+    except Exception as error:
+        return f"`{bound.use.leaf}` refuses its arguments: {type(error).__name__}: {error}"
+    return ""
+
+
 def literal_value(node: Expr, values: Mapping[str, Any]) -> Any:
     """Return the Python value of an argument; `values` holds fields and params."""
     match node:
+        case Signal():
+            return Mean(node.owner, node.name)
         case Num():
             return int(node.text) if node.is_int else node.value
         case Text() | Truth():
@@ -98,6 +130,12 @@ def call_arguments(use: Use, values: Mapping[str, Any]) -> tuple[list[Any], dict
     args = [literal_value(argument.value, values) for argument in use.arguments if "." in argument.name]
     named = {a.name: literal_value(a.value, values) for a in use.arguments if "." not in a.name}
     return args, named
+
+
+def spelled_arguments(call: Call) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call without fields and params as Python passes them: positional ones and keywords."""
+    positional = [literal_value(node, {}) for node in call.args]
+    return positional, {keyword.name: literal_value(keyword.value, {}) for keyword in call.keywords}
 
 
 def _values(call: Call) -> list[Expr]:
@@ -137,6 +175,15 @@ def _argument_kind(node: Expr, scope: Scope, faults: list[Fault], *, fields: boo
             return _name_kind(node, scope, faults, fields=fields)
     faults.append(Fault("RX002", node, "an argument must be a literal, a field or a param"))
     return None
+
+
+def _mean_kind(node: Expr, scope: Scope, faults: list[Fault], *, fields: bool) -> Kind | None:
+    """Return the kind of an argument of a stage rule: a literal, or a signal of an entry."""
+    if not isinstance(node, Signal):
+        return _argument_kind(node, scope, faults, fields=fields)
+    typed, unknown = check_expression(node, scope, {}, "any")
+    faults += unknown
+    return None if typed is None else Kind("mean")
 
 
 def _name_kind(node: Ref, scope: Scope, faults: list[Fault], *, fields: bool) -> Kind | None:

@@ -16,11 +16,12 @@ from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
 from assay.runtime.policy import CHAT_FORMATS
+from assay.runtime.rule import STAGE_RULES
 from assay.runtime.sampler import SAMPLERS
 from assay.runtime.scheduler import SCHEDULERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
-from assay.runtime.trainer import MEGATRON
 from assay.runtime.tracker import TRACKERS
+from assay.runtime.trainer import MEGATRON
 from assay.runtime.verifier.json import json_equal
 from assay.runtime.verifier.number import number_equal
 from assay.runtime.verifier.text import text_equal
@@ -57,6 +58,12 @@ def assay_samplers() -> Sequence[Factory]:
 
 
 @hookimpl
+def assay_stage_rules() -> Sequence[Factory]:
+    """Offer the built-in stage rules."""
+    return STAGE_RULES
+
+
+@hookimpl
 def assay_trainers() -> Sequence[Factory]:
     """Offer Megatron-core."""
     return (MEGATRON,)
@@ -81,18 +88,18 @@ def assay_launchers() -> Sequence[Factory]:
 
 
 @hookimpl
+def assay_trackers() -> Sequence[Factory]:
+    """Offer a file of JSON lines."""
+    return TRACKERS
+
+
+@hookimpl
 def assay_stores() -> Sequence[Factory]:
     """Offer segment files in the run folder."""
     return (Factory("local", "assay.runtime.store.local:LocalStore", "Segment files in one folder."),)
 
 
 @hookimpl
-@hookimpl
-def assay_trackers() -> Sequence[Factory]:
-    """Offer a file of JSON lines."""
-    return TRACKERS
-
-
 def assay_chat_formats() -> Sequence[Factory]:
     """Offer the two ways from messages to token ids."""
     return CHAT_FORMATS

@@ -8,7 +8,7 @@ from assay.core.wire import Split
 from assay.runtime.coordinator import credit, feed, record, share
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.lease import queue_rollout
-from assay.runtime.coordinator.rule import ask_rule
+from assay.runtime.coordinator.rule import holds
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Episode, Evaluation, Group, Run
 from assay.runtime.coordinator.transition import plan
@@ -24,13 +24,12 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
         entry
         for entry in run.entries.values()
         # What was unlocked once stays so.
-        if weights[entry.name] > 0
-        and (entry.unlock is None or run.planned[entry.name] > 0 or ask_rule(run, entry.unlock))
+        if weights[entry.name] > 0 and (entry.unlock is None or run.planned[entry.name] > 0 or holds(run, entry.unlock))
     ]
     share.aim(run, out, {entry.name: weights[entry.name] for entry in open_entries})
     for unlocked in open_entries:
         source = run.feed(unlocked.name, "train")
-        feed.draw(run, source, run.spec.prefetch)
+        feed.draw(run, source, feed.wanted(run, source, run.target[unlocked.name], stage.batch))
         feed.ask(run, out, source)
     pending = share.pending(run)
     while total > 0:

@@ -9,9 +9,8 @@ from collections import deque
 
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Take, UseWeights, Weights
-from assay.runtime.coordinator import admission, batch, grouping, record
+from assay.runtime.coordinator import admission, batch, grouping, record, rule
 from assay.runtime.coordinator.instruction import Instruction, Send
-from assay.runtime.coordinator.rule import ask_rule
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.coordinator.state import Evaluation, Group, Run
 
@@ -84,7 +83,7 @@ def after_commit(run: Run, out: list[Instruction]) -> None:
     length = at.trainer_step - at.start_step
     if length < 1:
         return
-    if (stage.steps and length >= stage.steps) or (stage.until is not None and ask_rule(run, stage.until)):
+    if (stage.steps and length >= stage.steps) or (stage.until is not None and rule.is_over(run, stage.until)):
         at.is_stage_over = True
         out.append(record.log("stage_over", f"{stage.name} after {length} steps", run.now_s))
         for group in list(run.groups.values()):
@@ -181,6 +180,7 @@ def _enter(run: Run, out: list[Instruction], index: int) -> None:
     at.phase = index
     if was_stage:
         at.start_step, at.is_stage_over = at.frontier, False
+        at.memory = None
         run.admitted.clear()
     now = phase(run)
     out.append(record.curriculum(run))

@@ -149,6 +149,8 @@ class Standing(msgspec.Struct, frozen=True):
     resumed_step: int = 0
     target: dict[str, float] = {}
     books_from: int = 0
+    memory: Any = None
+    asked_step: int = 0
 
 
 def curriculum(run: Run) -> Write:
@@ -166,6 +168,8 @@ def curriculum(run: Run) -> Write:
         at.resumed_step,
         run.target,
         run.books_from,
+        at.memory,
+        at.asked_step,
     )
     return Write("meta", ("curriculum", _json(standing)))
 

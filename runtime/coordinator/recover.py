@@ -56,6 +56,7 @@ def _read_curriculum(run: Run, ledger: Ledger, standing: bytes | None) -> None:
         at.phase, at.start_step, at.is_stage_over = stood.phase, stood.start_step, stood.is_stage_over
         at.lineage, at.trainer, at.trainer_step = stood.lineage, stood.trainer, stood.trainer_step
         at.visible, at.resumed_step = stood.visible, stood.resumed_step
+        at.memory, at.asked_step = stood.memory, stood.asked_step
         run.demos_used = stood.demos_used
         run.target, run.books_from = stood.target, stood.books_from
     for version, folder, digest in ledger.rows(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from assay.core.error import ConfigError
-from assay.core.scheduler import Sampler, Scheduler, StageRule
+from assay.core.scheduler import Sampler, Scheduler
+from assay.core.stage_rule import Condition, StageRule
 from assay.core.wire import Split, StageKind, Weights
 from assay.runtime.coordinator.policy import has_spread
 from assay.runtime.scheduler.fifo import Fifo
@@ -43,7 +44,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
         max_verify_s: A verification is killed after so long.
         needs: Resources one verification takes beside a slot.
         sampler: Picks training tasks; None walks through all in seeded order.
-        unlock: Not played before this rule is over; None from the start.
+        unlock: Not played before this holds; None from the start.
         levels: From easy to hard; their sizes sum to that of `train`. Empty: every row is open from the start.
     """
 
@@ -60,7 +61,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
     max_verify_s: float = 60.0
     needs: dict[str, float] = {}
     sampler: Sampler | None = None
-    unlock: StageRule | None = None
+    unlock: Condition | None = None
     levels: tuple[LevelSpec, ...] = ()
 
 
@@ -126,7 +127,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         lease_heartbeats: Heartbeats a lease lasts without renewal.
         max_retries: Budget of one episode, for failures and lost leases together.
         max_deaths: Processes a task may kill before it is quarantined.
-        prefetch: Tasks asked for ahead of need, per entry.
+        prefetch: Most tasks asked for ahead of need, per entry.
         task_chunk: Tasks in one `LeaseTasks`.
         watchdog_s: An edge with work and no progress for so long ends the run.
         drain_s: How long a drain waits for work in progress.

@@ -5,6 +5,7 @@ Plain data with no behaviour beyond look-ups. Ended episodes leave memory; `Coun
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from assay.core.blob import BlobRef
 from assay.core.group import Batch
@@ -105,6 +106,7 @@ class Feed:
         asked: Indices under a lease.
         quarantined: Rows that killed too many processes.
         deaths: Processes killed, by row.
+        is_lost: No row can be made; nobody draws from it any more.
     """
 
     entry: EntrySpec
@@ -116,6 +118,7 @@ class Feed:
     asked: set[int] = field(default_factory=set)
     quarantined: set[int] = field(default_factory=set)
     deaths: dict[int, int] = field(default_factory=dict)
+    is_lost: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -190,6 +193,8 @@ class Curriculum:
         phase: Index into `RunSpec.phases`; their number when all are over.
         start_step: Step before the first of the present stage.
         is_stage_over: The stage's end is reached; what remains is to publish.
+        memory: What the rule of the present stage remembers; None before its first look.
+        asked_step: Step it was last asked about.
         frontier: Highest step with a batch.
         lineage: Of the trainer; -1 before the first.
         trainer: Identity the lineage belongs to.
@@ -211,6 +216,8 @@ class Curriculum:
     published: Weights | None = None
     visible: Weights | None = None
     checkpoint: Checkpoint | None = None
+    memory: Any = None
+    asked_step: int = 0
 
 
 class Run:

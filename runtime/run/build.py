@@ -69,7 +69,7 @@ def build_plan(
             )
             for name, entry in curriculum.mix.items()
         ),
-        stages=stage_plans(curriculum.stages, groups["trainer"]),
+        stages=stage_plans(curriculum.stages, groups["trainer"], registry),
         policy=str(policy),
         settings=groups,
         factories={**factory_refs(groups, registry), "chat_format": _chat_ref(settings, registry)},

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.core.error import ConfigError
-from assay.core.registry import resolve
+from assay.core.registry import Registry, installed, resolve
 from assay.core.scheduler import Scheduler
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Weights
+from assay.dsl.condition import rule_calls
 from assay.dsl.expr.node import Expr
 from assay.dsl.mix import Stage
 from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, LevelSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
 from assay.runtime.run.rule import Admit as AdmitRule
-from assay.runtime.run.rule import Rule, last_step
+from assay.runtime.run.rule import Rule, Until, last_step
 
 UNTRAINED, BEFORE, AFTER = "untrained", "before", "after"
 """Names of the three evaluations of every run: fresh weights, where reinforcement starts, the end."""
@@ -51,15 +52,19 @@ def run_spec(plan: RunPlan) -> RunSpec:
     )
 
 
-def stage_plans(stages: Sequence[Stage], trainer: Mapping[str, Any]) -> tuple[StagePlan, ...]:
+def stage_plans(
+    stages: Sequence[Stage], trainer: Mapping[str, Any], registry: Registry | None = None
+) -> tuple[StagePlan, ...]:
     """Return stages with what they leave out taken from the trainer's settings.
 
     Args:
         stages: Compiled.
         trainer: Settings of the group `trainer`.
+        registry: What is installed; only needed where `until` calls a stage rule.
 
     Raises:
         ConfigError: a stage that has no step of its own, or a fall of the rate in a stage without a known end.
+        PluginError: nobody offers a stage rule, or it refuses its arguments.
     """
     plans: list[StagePlan] = []
     begun, is_known = 0, True
@@ -79,6 +84,10 @@ def stage_plans(stages: Sequence[Stage], trainer: Mapping[str, Any]) -> tuple[St
             )
         begun += steps
         is_known &= steps > 0
+        names = {call.function for call in rule_calls(stage.until)} if stage.until is not None else set()
+        rules = {name: (registry or installed()).find("stage_rule", name).ref for name in sorted(names)}
+        if stage.until is not None:
+            Until(stage.until, rules)  # what it refuses is refused here, not in the coordinator
         plans.append(
             StagePlan(
                 name=stage.name,
@@ -91,6 +100,7 @@ def stage_plans(stages: Sequence[Stage], trainer: Mapping[str, Any]) -> tuple[St
                 share=stage.share,
                 until=None if steps else stage.until,
                 should_reset_optimizer=stage.reset_optimizer,
+                rules=rules,
             )
         )
     return tuple(plans)
@@ -131,7 +141,7 @@ def _stage(plan: RunPlan, stage: StagePlan, steps: int, is_first: bool) -> Stage
         kind=stage.kind,
         batch=stage.batch,
         steps=steps,
-        until=None if stage.until is None else Rule(stage.until),
+        until=None if stage.until is None else Until(stage.until, stage.rules),
         share=stage.share,
         max_staleness=scheduler["max_staleness"],
         # Nobody rolls out while demonstrations are imitated.

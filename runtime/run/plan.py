@@ -100,7 +100,8 @@ class EntryPlan(msgspec.Struct, frozen=True):
 class StagePlan(msgspec.Struct, frozen=True):
     """One stage of the curriculum; `docs/decisions/0003-stages.md` says what each key means.
 
-    `steps` is 0 where only `until` ends the stage, or nothing does.
+    `steps` is 0 where only `until` ends the stage, or nothing does. `rules` says how a process finds the stage rules
+    that `until` calls: name -> `dist:version:module:attribute`.
     """
 
     name: str
@@ -113,6 +114,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     share: dict[str, float] = {}
     until: Expr | None = None
     should_reset_optimizer: bool = True
+    rules: dict[str, str] = {}
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -140,9 +142,9 @@ class RunPlan(msgspec.Struct, frozen=True):
         counts: Processes.
         balance: What a share is a share of.
         admit: Groups for which it is false are refilled; None admits all.
+        trackers: What is told of the run, by name.
     """
 
-        trackers: What is told of the run, by name.
     name: str
     seed: int
     entries: tuple[EntryPlan, ...]
@@ -153,9 +155,9 @@ class RunPlan(msgspec.Struct, frozen=True):
     counts: Counts = Counts()
     balance: str = "episodes"
     admit: Expr | None = None
+    trackers: dict[str, FactoryPlan] = {}
 
     @property
-    trackers: dict[str, FactoryPlan] = {}
     def digest(self) -> str:
         """Content digest of what is computed."""
         groups = ("engine", "trainer", "algorithm", "eval", "scheduler")

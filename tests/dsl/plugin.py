@@ -1,9 +1,12 @@
 """Signals of every kind, with every direction and unit, for tests of the language."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import assay
+from assay.core.error import ConfigError
+from assay.core.leaf import Factory
+from assay.core.stage_rule import Mean, StageView
 
 
 class Measured(assay.Signals, frozen=True):
@@ -87,6 +90,36 @@ def look(x: float) -> float:
 def lost(x: float) -> float:
     """Declare a range that is none."""
     return x
+
+
+class Still:
+    """A stage rule."""
+
+    def __init__(self, signal: Mean, *others: Mean, patience: int = 3) -> None:
+        if patience < 1:
+            raise ConfigError("test.still must have a patience of at least 1", got=patience)
+
+    def look(self, view: StageView, memory: Any) -> tuple[bool, Any]:
+        """See `assay.core.stage_rule.StageRule`."""
+        return False, memory
+
+
+class Picky:
+    """A sampler whose constructor raises what no error tree knows."""
+
+    def __init__(self, low: float = 0.0) -> None:
+        if low > 1:
+            raise ValueError("low is too high")
+
+
+@assay.hookimpl
+def assay_stage_rules() -> list[object]:
+    return [Factory("still", Still, "Stand still."), Factory("far.rule", "nowhere:Rule", "Heavy to import.")]
+
+
+@assay.hookimpl
+def assay_samplers() -> list[object]:
+    return [Factory("picky", Picky, "Refuse.")]
 
 
 @assay.hookimpl

@@ -8,6 +8,7 @@ from tests.dsl.conftest import domain
 
 from assay.core.registry import Registry
 from assay.dsl.curriculum import CompiledCurriculum, compile_curriculum
+from assay.dsl.expr.show import show
 from assay.dsl.source.loader import load
 
 Read = Callable[..., CompiledCurriculum]
@@ -63,7 +64,28 @@ FAULTS = [
     (MIX + "stages: {s: {until: a.pass_rate > 0.5}, t: {until: step >= 1}}\n", ("CU001", "step >= 1")),
     (MIX + "stages: {s: {until: forever, batch: 2}}\n", ("CU001", "s")),
     (MIX + "stages: {s: {kind: sft, share: {a: 1}, until: forever}}\n", ("CU001", "sft")),
+    # Stage rules
+    (MIX + "stages: {s: {until: stil(a.solved)}}\n", ("RX006", "stil")),
+    (MIX + "stages: {s: {until: still()}}\n", ("RX006", "still()")),
+    (MIX + "stages:\n  s: {until: 'still(a.solved, patiense=3)'}\n", ("RX006", "still(a.solved, patiense=3)")),
+    (MIX + "stages: {s: {until: still(0.5)}}\n", ("RX003", "0.5")),
+    (MIX + "stages:\n  s: {until: 'still(a.solved, patience=0.5)'}\n", ("RX003", "0.5")),
+    (MIX + "stages:\n  s: {until: 'still(a.solved, a.reward - 1)'}\n", ("RX002", "a.reward - 1")),
+    (MIX + "stages: {s: {until: still(a.solvd)}}\n", ("RX001", "a.solvd")),
+    (MIX + "stages: {s: {until: still(b.solved) or step >= 9}}\n", ("RX001", "b.solved")),
+    (MIX + "stages:\n  s: {until: 'step >= 9 or still(a.solved, patience=0)'}\n",
+     ("CU001", "still(a.solved, patience=0)")),
+    (MIX + "stages: {s: {share: {a: 1}, until: still(j.liked) or step >= 9}}\n", ("CU001", "j.liked")),
+    (MIX + "stages: {s: {until: still(a.solved) and step < 0}, t: {until: forever}}\n",
+     ("CU001", "still(a.solved) and step < 0")),
+    (MIX + "stages: {s: {until: still(a.solved) or step >= 0}, t: {until: forever}}\n",
+     ("CU001", "still(a.solved) or step >= 0")),
+    (MIX + "stages: {s: {until: far.rule(a.solved)}}\n", ("RX006", "far.rule(a.solved)")),
+    (MIX + "stages: {s: {until: not still(a.solved)}}\n", ("RX002", "still(a.solved)")),
+    (mix(OPEN, "b: {domain: a.yaml, unlock: still(a.solved)}"), ("RX002", "still(a.solved)")),
     # Rules and samplers
+    (MIX + "sampler: picky(low=2)\n", ("CU001", "picky(low=2)")),
+    (mix(OPEN, "b: {domain: a.yaml, sampler: picky(2.5)}"), ("CU001", "picky(2.5)")),
     (MIX + "admit: spread(reward) < 0\n", ("CU001", "spread(reward) < 0")),
     (MIX + "admit: reward > 0\n", ("RX003", "reward > 0")),
     (MIX + "sampler: bnd()\n", ("RX006", "bnd")),
@@ -94,6 +116,10 @@ def test_a_fault_of_a_curriculum_is_one_finding(read: Read, text: str, expected:
         MIX + "stages: {s: {until: step >= 200}, t: {until: step >= 201}, u: {until: forever}}\n",
         MIX + "stages: {s: {until: a.pass_rate > 0.5}, t: {until: step >= 2}}\n",
         MIX + "admit: spread(reward) > 0\n",
+        MIX + "stages: {s: {until: still(a.solved)}, t: {until: step >= 2}}\n",
+        MIX + "stages:\n  s: {until: 'still(a.solved, j.reward, patience=9) or step >= 500'}\n",
+        MIX + "stages: {s: {until: far.rule(signal=a.solved) and (step >= 9 or still(a.reward))}}\n",
+        MIX + "sampler: picky(low=1)\n",
         MIX + 'require: {tier: [auto, judge], judge_cost: <= 0.02 USD, deterministic_share: ">= 0.3"}\n',
     ],
 )
@@ -105,3 +131,21 @@ def test_shares_sum_to_one_even_where_their_sum_is_no_float(read: Read) -> None:
     curriculum = read(mix("a: {domain: a.yaml, share: 1.5e308}", "b: {domain: a.yaml, share: 0.5e308}")).curriculum
     assert curriculum is not None
     assert [0.75, 0.25] == [entry.share for entry in curriculum.mix.values()]
+
+
+def test_a_stage_behind_a_stage_rule_may_begin_one_step_later(read: Read) -> None:
+    text = MIX + "stages: {s: {until: still(a.solved) or step >= 90}, t: {until: step >= 1}}\n"
+    assert [("CU001", "step >= 1")] == underlined(read(text))
+
+
+def test_a_refusal_says_what_the_constructor_says(read: Read) -> None:
+    (finding,) = read(MIX + "sampler: picky(low=2)\n").findings
+    assert "`picky` refuses its arguments: ValueError: low is too high" == finding.message
+    (finding,) = read(MIX + "stages:\n  s: {until: 'still(a.solved, patience=0)'}\n").findings
+    assert "test.still must have a patience of at least 1, got 0" == finding.message
+
+
+def test_a_stage_keeps_the_call_of_its_rule(read: Read) -> None:
+    curriculum = read(MIX + "stages:\n  s: {until: 'still(a.solved, patience=9) or step >= 500'}\n").curriculum
+    assert curriculum is not None and curriculum.stages[0].until is not None
+    assert "still(a.solved, patience=9) or step >= 500" == show(curriculum.stages[0].until)

@@ -87,11 +87,53 @@ def test_evaluation_goes_on_under_the_name_its_weights_have_in_a_new_lineage(mak
 
 def test_stage_that_a_rule_ends_publishes_and_saves_at_its_end(make: Any) -> None:
     class Twice:
-        def is_over(self, view: Any) -> bool:
-            return bool(view.stage_step >= 2)
+        def look(self, view: Any, memory: Any) -> tuple[bool, Any]:
+            return bool(view.stage_step >= 2), memory
 
     phases = (StageSpec("warm", "sft", batch=2, until=Twice(), publish_every=0), *RL)
     world = make(phases=phases)
     world.go()
     assert [PublishWeights(True)] == ordered(world, PublishWeights)
     assert 5 == world.core.run.curriculum.trainer_step
+
+
+class Looks:
+    """Over at its fourth look; the steps it was asked about are what it remembers."""
+
+    def look(self, view: Any, memory: Any) -> tuple[bool, Any]:
+        seen = [*(memory or []), view.step]
+        return len(seen) >= 4, seen
+
+
+RULED = (
+    StageSpec("first", "rl", batch=2, until=Looks(), checkpoint_every=2),
+    StageSpec("second", "rl", batch=2, until=Looks()),
+)
+
+
+def test_what_a_stage_rule_remembers_survives_the_coordinator(make: Any) -> None:
+    world = make(phases=RULED)
+    for step in (1, 2, 3):
+        world.go_until(lambda step=step: world.core.run.curriculum.trainer_step >= step)
+        world.restart()
+        world.beat()
+        assert list(range(1, step + 1)) == world.core.run.curriculum.memory
+    world.go()
+    assert 8 == world.core.run.curriculum.trainer_step
+
+
+def test_a_stage_rule_begins_anew_with_its_stage(make: Any) -> None:
+    world = make(phases=RULED)
+    world.go_until(lambda: world.core.run.curriculum.trainer_step >= 6)
+    assert [5, 6] == world.core.run.curriculum.memory
+
+
+def test_a_stage_rule_is_asked_once_about_a_step_that_two_lineages_committed(make: Any) -> None:
+    world = make(phases=RULED)
+    world.go_until(lambda: world.core.run.curriculum.trainer_step >= 3)
+    world.kill("update-0")
+    world.start("update")
+    world.go_until(lambda: world.core.run.curriculum.lineage == 1 and world.core.run.curriculum.trainer_step >= 3)
+    assert [1, 2, 3] == world.core.run.curriculum.memory
+    world.go()
+    assert 8 == world.core.run.curriculum.trainer_step

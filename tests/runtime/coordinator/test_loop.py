@@ -155,14 +155,14 @@ def test_status_file_tells_where_the_run_stands(tmp_path: Path, make_loop: Any, 
 
 def test_policy_that_raises_ends_the_run_and_stands_in_the_ledger(tmp_path: Path, make_loop: Any, peer: Peer) -> None:
     class Raising:
-        def is_over(self, view: Any) -> bool:
+        def holds(self, view: Any) -> bool:
             raise ValueError("oops")
 
     run = spec(entries=(entry("a", unlock=Raising()),), phases=(StageSpec("rl", "rl", batch=2, steps=3),))
     loop = make_loop(run)
     peer.say((0, Hello("update", "update-0", 1, (1, 1), "plan", {})), (1, Resume(0)))
     peer.say((2, WeightsPublished(Weights(WeightVersion(0, 0), "w"))), (3, Take(0, 1)))
-    with pytest.raises(Exception, match="a stage rule must not raise, got ValueError"):
+    with pytest.raises(Exception, match="a rule must not raise, got ValueError"):
         loop.run()
     db = read_only(tmp_path / "ledger.sqlite")
     assert 1 == db.execute("SELECT COUNT(*) FROM log WHERE what = 'failed' AND detail LIKE '%oops%'").fetchone()[0]

@@ -6,7 +6,7 @@ import pytest
 from coordinator_world import World, entry, scored, unscored
 
 from assay.core.error import ConfigError
-from assay.core.scheduler import StageView
+from assay.core.stage_rule import StageView
 from assay.runtime.coordinator import share
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.spec import EntrySpec, RunSpec, StageSpec, TierSpec
@@ -64,7 +64,7 @@ class From:
     def __init__(self, step: int) -> None:
         self.step = step
 
-    def is_over(self, view: StageView) -> bool:
+    def holds(self, view: StageView) -> bool:
         return view.step == self.step
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import assay
 from assay.core.error import AssayError, ConfigError
 from assay.core.registry import installed, resolve
+from assay.core.stage_rule import StageView
 from assay.dsl.expr.node import Compare, Num, Ref
 from assay.dsl.mix import Stage
 from assay.runtime.config.job import prepare
@@ -15,7 +17,7 @@ from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.run.build import build_plan
 from assay.runtime.run.coordination import run_spec, stage_plans
 from assay.runtime.run.plan import RunPlan, read_plan, write_plan
-from assay.runtime.run.rule import Rule
+from assay.runtime.run.rule import Until
 from assay.runtime.stage.source import open_part, open_source
 
 TRAINER = {"batch": 32, "lr": 1e-3}
@@ -97,7 +99,21 @@ def test_rule_alone_leaves_the_length_open() -> None:
     assert (0, True) == (rule.steps, rule.until is not None)
     spec = run_spec(plan_of("curriculum.stages.learn.until=spell.pass_rate > 0.9")).phases[3]
     assert isinstance(spec, StageSpec)
-    assert isinstance(spec.until, Rule)
+    assert isinstance(spec.until, Until)
+
+
+def test_stage_rule_is_found_again_by_the_coordinator() -> None:
+    plan = plan_of("curriculum.stages.learn.until='plateau(spell.pass_rate, patience=2) or step >= 900'")
+    stage = plan.stages[1]
+    assert (0, f"assay-rl:{assay.__version__}:assay.runtime.rule.plateau:Plateau") == (
+        stage.steps,
+        stage.rules["plateau"],
+    )
+    spec = run_spec(plan).phases[3]
+    assert isinstance(spec, StageSpec) and isinstance(spec.until, Until)
+    over, memory = spec.until.look(StageView(801, 1, {"spell": {"pass_rate": 0.5}}), None)
+    assert not over
+    assert spec.until.look(StageView(803, 3, {"spell": {"pass_rate": 0.5}}), memory)[0]
 
 
 def test_stage_without_a_step_is_refused() -> None:

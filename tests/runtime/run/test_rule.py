@@ -1,12 +1,18 @@
 """Rules as the coordinator asks them."""
 
+import importlib.metadata
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
 import pytest
 
-from assay.core.error import ConfigError
-from assay.core.scheduler import StageView
+from assay.core.error import ConfigError, PluginError
+from assay.core.stage_rule import Mean, StageView
 from assay.dsl.expr.node import Expr, strip
 from assay.dsl.expr.parse import parse_expression
-from assay.runtime.run.rule import Admit, Rule, last_step
+from assay.runtime.run.rule import Admit, Rule, Until, last_step
 
 
 def parse(text: str) -> Expr:
@@ -32,24 +38,24 @@ def view(step: int, **means: dict[str, float]) -> StageView:
     ],
 )
 def test_rule_is_what_it_says(text: str, step: int, expected: bool) -> None:
-    assert expected == Rule(parse(text)).is_over(view(step, math={"pass_rate": 0.6, "reward": 1.0}))
+    assert expected == Rule(parse(text)).holds(view(step, math={"pass_rate": 0.6, "reward": 1.0}))
 
 
 @pytest.mark.parametrize("text", ["math.pass_rate > 0.5", "not math.pass_rate > 0.5", "1 / math.reward > 0"])
 def test_rule_about_what_nobody_measured_is_not_fulfilled(text: str) -> None:
-    assert not Rule(parse(text)).is_over(view(5))
-    assert not Rule(parse(text)).is_over(view(5, math={}))
+    assert not Rule(parse(text)).holds(view(5))
+    assert not Rule(parse(text)).holds(view(5, math={}))
 
 
 @pytest.mark.parametrize("text", ["math.pass_rate > 0.5 or step > 3", "step > 3 or math.pass_rate > 0.5"])
 def test_an_unknown_part_does_not_hide_the_others(text: str) -> None:
-    assert Rule(parse(text)).is_over(view(5))
-    assert not Rule(parse(text)).is_over(view(2))
-    assert Rule(parse(text)).is_over(view(2, math={"pass_rate": 0.6}))
+    assert Rule(parse(text)).holds(view(5))
+    assert not Rule(parse(text)).holds(view(2))
+    assert Rule(parse(text)).holds(view(2, math={"pass_rate": 0.6}))
 
 
 def test_division_by_zero_fulfils_nothing() -> None:
-    assert not Rule(parse("1 / math.reward > 0")).is_over(view(5, math={"reward": 0.0}))
+    assert not Rule(parse("1 / math.reward > 0")).holds(view(5, math={"reward": 0.0}))
 
 
 @pytest.mark.parametrize(
@@ -80,3 +86,76 @@ def test_group_is_admitted_by_its_rewards(text: str, rewards: list[float], expec
 def test_admission_by_anything_else_is_refused() -> None:
     with pytest.raises(ConfigError, match="must name nothing but `reward`"):
         Admit(parse("step > 3"))([0.0, 1.0])
+
+
+class Third:
+    """Over at its third look; remembers a tuple."""
+
+    def __init__(self, signal: Mean, count: int = 3) -> None:
+        self.signal, self.count = signal, count
+
+    def look(self, view: StageView, memory: Any) -> tuple[bool, Any]:
+        assert memory is None or isinstance(memory, list)
+        looks = (1 if memory is None else memory[0] + 1, "seen")
+        return looks[0] >= self.count, looks
+
+
+class Broken:
+    """Raises, or remembers what JSON cannot say."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def look(self, view: StageView, memory: Any) -> tuple[bool, Any]:
+        if self.how == "raise":
+            raise ValueError("oops")
+        return False, {"what": object()}
+
+
+VERSION = importlib.metadata.version("assay-rl")
+REFS = {name.lower(): f"assay-rl:{VERSION}:{__name__}:{name}" for name in ("Third", "Broken")}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or SimpleNamespace(**globals()))
+
+
+def ends(text: str, looks: int = 6, *, should_restart: bool = False) -> int | None:
+    """Return the step at which a stage ends; with a new object at every step where the coordinator is restarted."""
+    until, memory = Until(parse(text), REFS), None
+    for step in range(1, looks + 1):
+        if should_restart:
+            until = Until(parse(text), REFS)
+            memory = msgspec.json.decode(msgspec.json.encode(memory))
+        over, memory = until.look(view(step, math={"pass_rate": 0.6}), memory)
+        if over:
+            return step
+    return None
+
+
+@pytest.mark.parametrize("should_restart", [False, True])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("third(math.pass_rate)", 3),
+        ("third(math.pass_rate, count=5) or step >= 4", 4),
+        ("third(math.pass_rate) and step >= 5", 5),
+        ("third(math.pass_rate) and third(math.pass_rate, count=4)", 4),
+        ("step >= 9 or (third(math.pass_rate, 2) and math.pass_rate > 0.5)", 2),
+        ("third(math.pass_rate) and math.pass_rate > 0.7", None),
+    ],
+)
+def test_stage_rules_take_part_in_a_condition(text: str, expected: int | None, should_restart: bool) -> None:
+    assert expected == ends(text, should_restart=should_restart)
+
+
+@pytest.mark.parametrize("how", ["raise", "object"])
+def test_a_rule_that_breaks_names_its_distribution_and_its_call(how: str) -> None:
+    with pytest.raises(PluginError, match=rf"at assay-rl {VERSION}, broken\('{how}'\)"):
+        Until(parse(f"broken('{how}') or step >= 9"), REFS).look(view(1), None)
+
+
+def test_a_rule_that_refuses_its_arguments_names_its_distribution() -> None:
+    with pytest.raises(PluginError, match="a stage rule must take its arguments, got TypeError"):
+        Until(parse("third(math.pass_rate, size=3)"), REFS)

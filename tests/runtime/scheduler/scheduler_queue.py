@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from assay.core.scheduler import Assignment, Scheduler, Slot, StageView, View, Waiting
+from assay.core.scheduler import Assignment, Scheduler, Slot, View, Waiting
+from assay.core.stage_rule import StageView
 from assay.runtime.coordinator.spec import EntrySpec, RunSpec, StageSpec
 from assay.runtime.scheduler.fifo import Fifo
 from assay.runtime.simulate.simulator import Model, Outcome, Simulator, Spread
@@ -35,8 +36,8 @@ class At:
     def __init__(self, step: int) -> None:
         self.step = step
 
-    def is_over(self, view: StageView) -> bool:
-        return view.step >= self.step
+    def look(self, view: StageView, memory: object) -> tuple[bool, object]:
+        return view.step >= self.step, memory
 
 
 class Watched:
