@@ -15,7 +15,7 @@ from assay.runtime.launch import LAUNCHERS
 from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
-from assay.runtime.policy import CHAT_FORMATS
+from assay.runtime.policy import CHAT_FORMATS, EXPORTERS
 from assay.runtime.rule import STAGE_RULES
 from assay.runtime.sampler import SAMPLERS
 from assay.runtime.scheduler import SCHEDULERS
@@ -107,6 +107,12 @@ def assay_chat_formats() -> Sequence[Factory]:
 
 @hookimpl
 def assay_sandboxes() -> Sequence[SandboxBackend]:
+@hookimpl
+def assay_exporters() -> Sequence[Factory]:
+    """Offer the format of Hugging Face."""
+    return EXPORTERS
+
+
     """Offer plain processes, for code that one trusts."""
     from assay.runtime.sandbox.process import ProcessBackend
 

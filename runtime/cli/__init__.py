@@ -28,6 +28,7 @@ VERBS = {
     "diff": "say what an edit of a domain costs: reuse, reduce, regrade or rerun",
     "regrade": "grade a run's stored episodes under an edited domain",
     "explain": "show why an episode's reward is what it is, or what a term is",
+    "export": "write a run's checkpoint in another format",
     "fmt": "rewrite declared files in one style",
     "schema": "print a JSON Schema for editors",
     "init": "write a package with a domain of your own, which passes its own tests",

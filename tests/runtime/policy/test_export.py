@@ -1,5 +1,6 @@
 """An exported state is a folder that plain transformers decodes as the engine does."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from assay.core.array import Array
 from assay.core.engine import GenerateRequest, Sampling
 from assay.core.error import ConfigError
 from assay.runtime.engine.embedded import EmbeddedEngine
-from assay.runtime.policy.export import array_to_tensor, export_policy
+from assay.runtime.policy.export import HuggingFaceExporter, array_to_tensor, export, read_state
 from assay.runtime.policy.model import read_tensors
 
 
@@ -22,7 +23,7 @@ def trained_state(policy: Path) -> list[tuple[str, Array]]:
 
 def test_state_comes_back_from_the_folder(policy: Path, tmp_path: Path) -> None:
     state = trained_state(policy)
-    folder = export_policy(tmp_path / "export", iter(state), policy)
+    folder = export(HuggingFaceExporter(), tmp_path / "export", iter(state), policy)
     expected = {name: array_to_tensor(value) for name, value in state}
     actual = dict(read_tensors(folder))
     assert actual.keys() == expected.keys()
@@ -33,25 +34,53 @@ def test_state_comes_back_from_the_folder(policy: Path, tmp_path: Path) -> None:
 def test_incomplete_state_writes_nothing(policy: Path, tmp_path: Path) -> None:
     state = trained_state(policy)
     with pytest.raises(ConfigError, match="must hold every tensor"):
-        export_policy(tmp_path / "export", state[1:], policy)
+        export(HuggingFaceExporter(), tmp_path / "export", state[1:], policy)
     with pytest.raises(ConfigError, match="must fit its policy"):
-        export_policy(tmp_path / "export", [("model.norm.weight", Array.of([1.0], "float32"))], policy)
+        export(HuggingFaceExporter(), tmp_path / "export", [("model.norm.weight", Array.of([1.0], "float32"))], policy)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_export_replaces_what_was_there(policy: Path, tmp_path: Path) -> None:
-    export_policy(tmp_path / "export", read_tensors(policy), policy)
-    state = trained_state(policy)
-    export_policy(tmp_path / "export", state, policy)
-    expected = array_to_tensor(dict(state)["model.embed_tokens.weight"])
-    assert torch.equal(dict(read_tensors(tmp_path / "export"))["model.embed_tokens.weight"], expected)
+def test_folder_that_exists_is_not_written_into(policy: Path, tmp_path: Path) -> None:
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "mine").touch()
+    with pytest.raises(ConfigError, match=r"a folder of its own, got one that exists - at .*export"):
+        export(HuggingFaceExporter(), tmp_path / "export", trained_state(policy), policy)
+    assert [tmp_path / "export" / "mine"] == list(tmp_path.rglob("*"))[1:]
+
+
+def test_failed_export_leaves_nothing(policy: Path, tmp_path: Path) -> None:
+    class Failing:
+        def write(self, folder: Path, state: Any, policy: Path) -> None:
+            (folder / "half").touch()
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(ConfigError, match="must be written, got No space left on device"):
+        export(Failing(), tmp_path / "export", [], policy)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_checkpoint_is_read_as_it_was_written(policy: Path) -> None:
+    expected = {name: tensor for name, tensor in read_tensors(policy)}
+    actual = {name: array_to_tensor(array) for name, array in read_state(policy)}
+    assert expected.keys() == actual.keys()
+    assert all(torch.equal(expected[name], actual[name]) for name in expected)
+
+
+def test_half_precision_is_said_in_the_configuration(policy: Path, tmp_path: Path) -> None:
+    folder = export(HuggingFaceExporter("bfloat16"), tmp_path / "export", trained_state(policy), policy)
+    assert {torch.bfloat16} == {tensor.dtype for _, tensor in read_tensors(folder)}
+    assert "bfloat16" == json.loads((folder / "config.json").read_text())["dtype"]
+    with pytest.raises(ConfigError, match="must be whole, and float32"):
+        list(read_state(folder))
+    with pytest.raises(ConfigError, match="dtype must be one of float32, bfloat16, float16, got int8"):
+        HuggingFaceExporter("int8")
 
 
 @pytest.mark.slow
 def test_greedy_decoding_by_transformers_equals_the_engine(policy: Path, tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder = export_policy(tmp_path / "export", trained_state(policy), policy)
+    folder = export(HuggingFaceExporter(), tmp_path / "export", trained_state(policy), policy)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model: Any = AutoModelForCausalLM.from_pretrained(folder)
     engine = EmbeddedEngine(folder, max_active=8)
