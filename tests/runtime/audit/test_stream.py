@@ -15,8 +15,7 @@ INVALID, STEPS, PART = "process.invalid", "efficiency.steps", "outcome.part"
 
 
 def by(policy: Policy, num: int = 256, terms: tuple[str, ...] = (RIGHT,), **options: Any) -> list[str]:
-    ranges = {"part": (0.0, 1.0)} if PART in terms else {}
-    return told(feed(audit(terms, **ranges), groups(policy, num, **options)))
+    return told(feed(audit(terms, part=(0.0, 1.0)), groups(policy, num, **options)))
 
 
 def paid_by_length(weight: float) -> Policy:
@@ -107,9 +106,9 @@ def test_term_that_never_pays_is_found_and_one_that_always_pays_in_full_is_not()
         return Made({RIGHT: float(dice.random() < 0.5), PART: 1.0, INVALID: 0.0})
 
     terms = (RIGHT, PART, INVALID)
-    small = {"part": (0.0, 0.1)}
-    assert [f"+stuck_term {PART}"] == told(feed(audit(terms, **small), groups(never, 256)))
-    assert [] == told(feed(audit(terms, **small), groups(always, 256)))
+    small = (0.0, 0.1)
+    assert [f"+stuck_term {PART}"] == told(feed(audit(terms, part=small), groups(never, 256)))
+    assert [] == told(feed(audit(terms, part=small), groups(always, 256)))
 
 
 def learning(outcome: float, penalty: float, num: int = 512) -> Policy:
@@ -186,8 +185,7 @@ def test_figure_at_the_edge_is_told_once() -> None:
         made = honest(group, dice)
         return Made({RIGHT: made.tokens / 100 + dice.gauss(0.0, 0.55)}, tokens=made.tokens, success=False)
 
-    alarms = feed(audit(), groups(edge, 2048))
-    assert ["+length"] == told(alarms)
+    assert ["+length"] == told(feed(audit(at=Thresholds()), groups(edge, 2048)))
 
 
 def test_alarm_names_an_episode_that_shows_it() -> None:
