@@ -183,7 +183,7 @@ def test_finding_is_told_once_and_again_after_it_was_over() -> None:
 def test_figure_at_the_edge_is_told_once() -> None:
     def edge(group: int, dice: random.Random) -> Made:
         made = honest(group, dice)
-        return Made({RIGHT: made.tokens / 100 + dice.gauss(0.0, 0.55)}, tokens=made.tokens, success=False)
+        return Made({RIGHT: made.tokens / 100 + dice.gauss(0.0, 0.5)}, tokens=made.tokens, success=False)
 
     assert ["+length"] == told(feed(audit(at=Thresholds()), groups(edge, 2048)))
 
