@@ -29,7 +29,7 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
     share.aim(run, out, {entry.name: weights[entry.name] for entry in open_entries})
     for unlocked in open_entries:
         source = run.feed(unlocked.name, "train")
-        feed.draw(run, source, feed.wanted(run, source, run.target[unlocked.name], stage.batch))
+        feed.draw(run, source, feed.wanted(run, run.target[unlocked.name], stage.batch))
         feed.ask(run, out, source)
     pending = share.pending(run)
     while total > 0:

@@ -171,7 +171,7 @@ def _demonstrations(run: Run, out: list[Instruction], stage: StageSpec, step: in
     is_ready = True
     for name, count in counts.items():
         source = run.feed(name, "demos")
-        feed.draw(run, source, max(count, run.spec.prefetch))
+        feed.draw(run, source, max(count, feed.wanted(run, weights[name], stage.batch)))
         feed.ask(run, out, source)
         is_ready &= feed.num_ready(source) >= count
     if not is_ready:
@@ -200,5 +200,5 @@ def prefetch(run: Run, out: list[Instruction]) -> None:
             if part > 0 and (split == "train" or run.entries[name].sizes.get("demos", 0)):
                 source = run.feed(name, split)
                 if not source.ahead:
-                    feed.draw(run, source, run.spec.prefetch)
+                    feed.draw(run, source, feed.wanted(run, part, phase.batch))
                 feed.ask(run, out, source)

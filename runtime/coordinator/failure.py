@@ -5,7 +5,7 @@ process only where that process was working on nothing else.
 """
 
 from assay.core.wire import Cancel
-from assay.runtime.coordinator import grouping, record
+from assay.runtime.coordinator import grouping, level, record
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.lease import end, queue_rollout, queue_verify
 from assay.runtime.coordinator.state import Episode, Lease, Run, Worker
@@ -84,3 +84,4 @@ def blame(run: Run, out: list[Instruction], episode: Episode, story: str) -> Non
         for other in list(run.groups.values()):
             if other.entry is group.entry and other.split == group.split and other.index == group.index:
                 grouping.cancel(run, out, other, "quarantined")
+        level.leave(run, out, feed)

@@ -2,9 +2,10 @@
 
 Draw number n of a feed depends on the run's seed, the entry, the split, n and what the sampler is shown; an evaluation
 takes the first rows in order, demonstrations and unsampled training walk through all rows in a seeded order. Where an
-entry has levels, training draws from the rows of the present one.
+entry has levels, training draws from the rows of the present one. `wanted` says how far ahead.
 """
 
+import math
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -20,6 +21,8 @@ from assay.runtime.coordinator.state import Feed, Run, Worker
 
 # One source worker reads this many rows before anybody decides that it is stuck.
 ROW_S = 30.0
+# A hundred entries that each drew as much ahead as a large one would keep source workers busy with what nobody needs.
+BATCHES_AHEAD, LEAST = 4, 32
 
 
 def task_ref(feed: Feed, index: int) -> TaskRef:
@@ -45,7 +48,9 @@ def take(run: Run, out: list[Instruction], feed: Feed, want: int) -> Iterator[tu
 
 
 def num_usable(feed: Feed) -> int:
-    """Return how many rows have not failed."""
+    """Return how many rows have not failed; none where nobody tries them any more."""
+    if feed.is_lost:
+        return 0
     return feed.entry.sizes.get(feed.split, 0) - len(feed.failed | feed.quarantined)
 
 
@@ -74,18 +79,25 @@ def is_waiting(feed: Feed) -> bool:
     )
 
 
+def wanted(run: Run, share: float, batch: int) -> int:
+    """Return how many tasks to draw ahead: an entry's part of some batches, within `LEAST` and the run's prefetch."""
+    return min(max(math.ceil(BATCHES_AHEAD * share * batch), LEAST), run.spec.prefetch)
+
+
 def draw(run: Run, feed: Feed, want: int) -> None:
-    """Draw until `want` tasks are ahead, as far as there are any."""
+    """Draw until `want` tasks are ahead, as far as there are any; rows that failed are none."""
     start, size = 0, feed.entry.sizes.get(feed.split, 0)
     if feed.split == "train":
         start, size = level.rows(feed.entry, run.tallies[feed.entry.name].level)
-    if not _has_usable(feed, start, size):
+    if feed.is_lost or not _has_usable(feed, start, size):
         return
-    while len(feed.ahead) < want:
+    missing = want - sum(index not in feed.failed and index not in feed.quarantined for index in feed.ahead)
+    while missing > 0:
         index = start + _next(run, feed, size)
         feed.num_drawn += 1
         if index not in feed.failed and index not in feed.quarantined:
             feed.ahead.append(index)
+            missing -= 1
 
 
 def ask(run: Run, out: list[Instruction], feed: Feed, indices: Iterator[int] | None = None) -> None:
@@ -134,6 +146,7 @@ def fail(run: Run, out: list[Instruction], feed: Feed, failed: FailedTask) -> No
         feed.failed.add(failed.index)
         run.count(failed.reason)
         out.append(record.failed_task(feed.entry.name, feed.split, failed))
+        level.leave(run, out, feed)
 
 
 def _free_source(run: Run) -> Worker | None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from coordinator_world import World, entry, scored, spec
+from msgspec.structs import replace
 
 from assay.core.error import ConfigError
-from assay.runtime.coordinator import feed, level
+from assay.core.wire import FailedTask, TasksReady
+from assay.runtime.coordinator import level
 from assay.runtime.coordinator.spec import LevelSpec, StageSpec
 from assay.runtime.sampler.band import Band
 
@@ -113,12 +115,62 @@ def test_level_comes_back_from_the_ledger(make: Any) -> None:
     assert all(index >= 10 for index in world.core.run.feeds["a", "train"].ahead)
 
 
-def test_level_whose_rows_have_all_failed_is_waited_for_and_not_searched_for_ever(make: Any) -> None:
-    world = climbing(make, {0: 1.0})
-    source = world.core.run.feed("a", "train")
-    source.failed |= set(range(10))
-    feed.draw(world.core.run, source, 5)
-    assert [] == list(source.ahead)
+def failing(world: World, is_bad: Any) -> None:
+    """Let the source worker fail on rows of `a`."""
+    answer = world.answer
+
+    def run(worker: Any, order: Any) -> Any:
+        report = answer(worker, order)
+        if not isinstance(report, TasksReady):
+            return report
+        bad = tuple(FailedTask(i, "bad_row", "x") for i in order.indices if order.entry == "a" and is_bad(i))
+        left = {one.index for one in bad}
+        return replace(report, tasks=tuple(t for t in report.tasks if t.index not in left), failures=bad)
+
+    world.answer = run  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("bad", "skipped"), [((0, 10), "digits=2"), ((10, 30), "digits=4")])
+def test_level_whose_rows_cannot_be_made_is_skipped_and_never_entered_again(make: Any, bad: Any, skipped: str) -> None:
+    world = climbing(make, {0: 1.0, 1: 1.0, 2: 0.5}, steps=24)
+    failing(world, lambda index: bad[0] <= index < bad[1])
+    world.go(2000)
+    skips = [detail for what, detail in log(world) if what == "level_skipped"]
+    assert [f"a: no row of {skipped} can be made"] == [detail.partition(", ")[0] for detail in skips]
+    assert 1 == world.core.run.anomalies["level_skipped"]
+    assert 2 == world.core.run.tallies["a"].level
+    assert set() == rows_of(world, range(1, 25)) & set(range(*bad))
+
+
+def test_level_that_is_left_for_an_easier_one_stays_there(make: Any) -> None:
+    world = climbing(make, {0: 1.0, 1: 0.5, 2: 0.5}, steps=16)
+    failing(world, lambda index: index >= 10)
+    world.go(2000)
+    assert [
+        ("level_raised", "a: digits=4 after a pass rate of 1.00"),
+        ("level_skipped", "a: no row of digits=4 can be made, digits=2 instead"),
+        ("level_raised", "a: digits=6 after a pass rate of 1.00"),
+        ("level_skipped", "a: no row of digits=6 can be made, digits=2 instead"),
+    ] == log(world)
+    assert rows_of(world, range(1, 17)) <= set(range(10))
+
+
+@pytest.mark.parametrize("levels", [(), (LevelSpec("n=1", 500), LevelSpec("n=2", 500))])
+def test_entry_without_a_row_is_given_up_soon_and_holds_nobody_up(make: Any, levels: Any) -> None:
+    sizes = {"train": 1000, "eval": 10, "demos": 20}
+    world: World = make(
+        entries=(entry("a", levels=levels, sizes=sizes), entry("b")),
+        phases=(StageSpec("rl", "rl", batch=4, steps=30),),
+        admit=lambda rewards: True,
+    )
+    failing(world, lambda index: True)
+    world.go(2000)
+    run = world.core.run
+    assert len(run.feed("a", "train").failed) < (1 + len(levels)) * 2 * level.LOST
+    assert {"b"} == {group.domain for step in range(1, 31) for group in world.batches[step].groups}
+    lost = list(world.ledger.rows("SELECT detail FROM log WHERE what = 'rows_lost'"))
+    assert ["a: no row of train can be made"] == [detail.partition(", ")[0] for (detail,) in lost]
+    assert {"a"} == run.starved
 
 
 def test_levels_that_do_not_cover_the_rows_are_refused() -> None:
@@ -137,3 +189,15 @@ def test_group_of_another_level_counts_in_nothing(make: Any) -> None:
     assert (1, 0, []) == (run.tallies["a"].level, len(run.tallies["a"].level_rates), out)
     level.observe(run, out, late, 1, 1.0)
     assert [1.0] == list(run.tallies["a"].level_rates)
+
+
+def test_demonstrations_that_cannot_be_made_are_given_up_and_the_others_go_on(make: Any) -> None:
+    sizes = {"train": 50, "eval": 10, "demos": 1000}
+    world: World = make(
+        entries=(entry("a", sizes=sizes), entry("b", sizes=sizes)),
+        phases=(StageSpec("warm", "sft", batch=4, steps=3, publish_every=0),),
+    )
+    failing(world, lambda index: True)
+    world.go(2000)
+    assert world.core.run.feed("a", "demos").is_lost
+    assert {"b"} == {one.domain for step in range(1, 4) for one in world.batches[step].demonstrations}
