@@ -18,6 +18,7 @@ from assay.core.registry import resolve
 from assay.core.wire import Stop
 from assay.runtime.coordinator.instruction import Finish
 from assay.runtime.coordinator.loop import Loop
+from assay.runtime.review.desk import PeopleDesk
 from assay.runtime.run.coordination import run_spec
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
@@ -44,6 +45,7 @@ class Inline:
         chat: Of the policy.
         paths: Further folders that verifiers and parsers are imported from.
         should_validate: Check every invariant of the coordinator after every event.
+        people: Where people are asked; None: what they would have to answer is unscored.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Inline:
         *,
         paths: Sequence[str] = (),
         should_validate: bool = False,
+        people: PeopleDesk | None = None,
     ) -> None:
         self._context = zmq.Context()
         address = f"inproc://assay-{next(_numbers)}"
@@ -87,7 +90,7 @@ class Inline:
         stage = RolloutStage(plan, engine, chat, store, rollout, parsers=parsers, eval_temperature=temperature)
         self._stages.append((rollout, stage))
         verify = client("verify", 8.0)
-        desk = GradeDesk(VerifierHost(paths=paths), rubrics(plan.entries))
+        desk = GradeDesk(VerifierHost(paths=paths), rubrics(plan.entries), people)
         self._stages.append((verify, VerifyStage(desk, make_store(folder.blobs, None, **options), verify)))
 
     def run(self, limit_s: float = 300.0) -> Finish:

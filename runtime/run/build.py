@@ -19,6 +19,7 @@ from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.option import parameters
 from assay.runtime.config.setting import Settings, TrackerSettings
 from assay.runtime.policy.choice import chat_name
+from assay.runtime.review.question import check_people
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
 from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, LevelPlan, RunPlan, SplitPlan
@@ -114,6 +115,7 @@ def build_entry(
     """
     program = compiled.require()
     _check_supported(name, program)
+    check_people(program, f"mix.{name}")
     verifiers: dict[str, Verifier] = {
         verify.use.leaf: registry.find("verifier", verify.use.leaf).value for verify in program.verify.values()
     }

@@ -19,6 +19,7 @@ from assay.core.verdict import Unscored, Verdict
 from assay.core.wire import Cancel, Fault, LeaseVerify, Order, VerdictDone, VerifyFailed
 from assay.dsl.expr.function import Entry
 from assay.dsl.reduce import functions_of
+from assay.runtime.review.question import SIGNAL
 from assay.runtime.run.plan import EntryPlan
 from assay.runtime.verify.grade import GradeDesk, Rubric
 from assay.runtime.wire.client import Client
@@ -44,8 +45,8 @@ class VerifyStage:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an episode is being graded."""
-        return bool(self._open)
+        """Whether an episode is being graded by anything but people, for whom nobody hurries."""
+        return self._desk.is_busy
 
     def take(self, order: Order) -> None:
         """Begin to grade, or give up."""
@@ -67,12 +68,12 @@ class VerifyStage:
             verdicts = self._desk.poll()
         for key, verdict in verdicts:
             lease, started_s = self._open.pop(key)
-            self._client.send(VerdictDone(key, lease.episode, verdict, time.monotonic() - started_s))
+            self._client.send(VerdictDone(key, lease.episode, verdict, _worked_s(lease, verdict, started_s)))
         self._expire()
 
     def close(self) -> None:
         """End the processes of verifiers."""
-        self._desk.host.close()
+        self._desk.close()
         self._store.close()
 
     def _begin(self, lease: LeaseVerify) -> None:
@@ -92,7 +93,14 @@ class VerifyStage:
                 del self._open[key]
                 self._desk.cancel(key)
                 late: Verdict = Unscored("verifier_timeout", f"no verdict after {lease.max_runtime_s:g} s")
-                self._client.send(VerdictDone(key, lease.episode, late, now - started_s))
+                self._client.send(VerdictDone(key, lease.episode, late, _worked_s(lease, late, started_s)))
+
+
+def _worked_s(lease: LeaseVerify, verdict: Verdict, started_s: float) -> float:
+    """Return the seconds a verdict took; where people were waited for, those that verifiers measured themselves."""
+    if lease.tier != "human":
+        return time.monotonic() - started_s
+    return sum(one.wall_s for one in verdict.measurements.values() if SIGNAL not in one.signals)
 
 
 def to_episode(number: int, task: Task, trajectory: Trajectory) -> Episode:

@@ -4,6 +4,8 @@ The answer is parsed, then verifications run lazily and in order: those of the f
 are open, then those of the terms. Whatever cannot be measured makes the episode unscored with its cause; what the
 policy can cause (an answer that does not parse, a timeout that earns signals) is scored.
 
+People are asked last, once no process has anything left to measure, and are waited for beside everything else.
+
 Invariants: every episode submitted has exactly one verdict; unscored carries no reward.
 """
 
@@ -21,6 +23,8 @@ from assay.core.verdict import Measurement, Scored, Unscored, Verdict
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import BoxSpec, Program, Use
 from assay.dsl.reduce import Grader
+from assay.runtime.review.desk import NOBODY, PeopleDesk
+from assay.runtime.review.question import people_of
 from assay.runtime.run.argument import bind
 from assay.runtime.verify.host import Outcome, VerifierHost, VerifierRef
 from assay.runtime.verify.message import Job, Mode
@@ -66,9 +70,11 @@ class Rubric:
             if use.leaf not in leaves:
                 raise PluginError("a plan must hold the reference of every leaf", got=use.leaf, at=program.identity)
         self.uses: dict[str, tuple[Use, str]] = {name: (use, leaves[use.leaf]) for name, use in uses.items()}
+        self.people = frozenset(people_of(program))
         self.refs = tuple(
             VerifierRef(ref, (modes or {}).get(use.leaf, "worker") if name != _PARSER else "worker")
             for name, (use, ref) in self.uses.items()
+            if name not in self.people
         )
 
 
@@ -78,10 +84,12 @@ class GradeDesk:
     Args:
         host: Where verifiers run.
         rubrics: By name of the mix entry; their leaves are started here.
+        people: Where people are asked; None: what they would have to answer is unscored.
     """
 
-    def __init__(self, host: VerifierHost, rubrics: Mapping[str, Rubric]) -> None:
+    def __init__(self, host: VerifierHost, rubrics: Mapping[str, Rubric], people: PeopleDesk | None = None) -> None:
         self.host = host
+        self.people = people
         self.rubrics = dict(rubrics)
         self._grading: dict[int, _Grading] = {}
         self._jobs: dict[int, tuple[int, str]] = {}
@@ -93,6 +101,18 @@ class GradeDesk:
     def num_open(self) -> int:
         """Episodes without a verdict."""
         return len(self._grading)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything but people is waited for."""
+        num_asked = 0 if self.people is None else self.people.num_open
+        return len(self._jobs) > num_asked or bool(self._verdicts)
+
+    def close(self) -> None:
+        """End the processes of verifiers; open episodes have no verdict."""
+        self.host.close()
+        if self.people is not None:
+            self.people.close()
 
     def submit(self, key: int, entry: str, episode: Episode, known: Mapping[str, Measurement] | None = None) -> None:
         """Begin to grade an episode.
@@ -131,6 +151,8 @@ class GradeDesk:
         while True:
             left = max(0.0, until - time.monotonic())
             for outcome in self.host.poll(0.0 if self._verdicts else left):
+                self._on_outcome(outcome)
+            for outcome in () if self.people is None else self.people.poll():
                 self._on_outcome(outcome)
             if self._verdicts or not left:
                 break
@@ -175,11 +197,16 @@ class GradeDesk:
             digests = program.digest, program.digests["reward"]
             self._finish(key, Scored(grading.measurements, payout, *digests))
             return
-        for name in needed:
+        machines = [name for name in needed if name not in grading.rubric.people]
+        if not machines and self.people is None:
+            self._finish(key, Unscored("cancelled", NOBODY, needed[0], grading.measurements))
+            return
+        for name in machines or needed:
             self._run(key, grading, name)
 
     def _run(self, key: int, grading: "_Grading", name: str) -> None:
         use, ref = grading.rubric.uses[name]
+        arguments = bind(use, grading.rubric.program.params, grading.episode.task)
         self._num_jobs += 1
         episode = grading.episode
         declared = self.host.declared.get(ref)
@@ -187,11 +214,14 @@ class GradeDesk:
         wants_episode = declared is None or not {"episode", "task", "artifacts"}.isdisjoint(declared.supplied)
         self._jobs[self._num_jobs] = (key, name)
         grading.running.add(name)
+        if name in grading.rubric.people and self.people is not None:
+            self.people.ask(self._num_jobs, episode.id, name, ref, use.version, arguments)
+            return
         self.host.submit(
             Job(
                 self._num_jobs,
                 ref,
-                bind(use, grading.rubric.program.params, episode.task),
+                arguments,
                 episode.final_text if name == _PARSER else episode.answer,
                 episode if wants_episode else None,
                 sandbox=grading.rubric.sandbox,
@@ -204,6 +234,8 @@ class GradeDesk:
 
     def _drop(self, job_id: int) -> None:
         self.host.cancel(job_id)
+        if self.people is not None:
+            self.people.withdraw(job_id)
         del self._jobs[job_id]
 
 

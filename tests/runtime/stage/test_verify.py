@@ -14,7 +14,7 @@ from assay.core.error import VerifierFault
 from assay.core.message import Message
 from assay.core.task import Task, TaskRef
 from assay.core.trajectory import Segment, Trace, Trajectory, Turn
-from assay.core.verdict import Payout, Scored, Unscored, Verdict
+from assay.core.verdict import Measurement, Payout, Scored, Unscored, Verdict
 from assay.core.wire import Cancel, Fault, LeaseVerify, Report, VerdictDone, VerifyFailed
 from assay.runtime.stage import verify
 from assay.runtime.stage.verify import VerifyStage
@@ -31,7 +31,14 @@ class Desk:
         self.cancelled: list[int] = []
         self.verdicts: list[tuple[int, Verdict]] = []
         self.fault: VerifierFault | None = None
-        self.host = SimpleNamespace(close=lambda: None)
+        self.is_closed = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.submitted.keys() - self.cancelled)
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def submit(self, key: int, entry: str, episode: Episode) -> None:
         self.submitted[key] = (entry, episode)
@@ -44,6 +51,8 @@ class Desk:
             fault, self.fault = self.fault, None
             raise fault
         verdicts, self.verdicts = self.verdicts, []
+        for key, _ in verdicts:
+            self.submitted.pop(key, None)
         return verdicts
 
 
@@ -127,3 +136,17 @@ def test_fault_that_ends_the_run_is_said_before_the_verdicts_that_came_with_it(w
     fault, done = world.reports
     assert Fault("a verifier whose failure ends the run must not fail", is_fatal=True) == fault
     assert isinstance(done, VerdictDone)
+
+
+def test_time_of_people_is_no_time_of_machines(world: World) -> None:
+    lease = LeaseVerify(1, 101, "d", "human", world.body, world.trajectory, 60.0)
+    world.stage.take(lease)
+    measured = {
+        "fast": Measurement("a:1:m:f", 1, {"equal": True}, 0.25),
+        "ann": Measurement("a:1:m:h", 1, {"mark": 1.0}, 9e3),
+    }
+    world.desk.verdicts = [(1, msgspec.structs.replace(GOOD, measurements=measured))]
+    world.stage.work()
+    (done,) = world.reports
+    assert isinstance(done, VerdictDone)
+    assert 0.25 == done.wall_s
