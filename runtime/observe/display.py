@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _PLAIN_S = 5.0
 # Rates are those of so many looks, half a second apart.
 _WINDOW = 20
+# A plain line names the rewards of so many entries; a terminal has so many lines for other things than entries.
+_NAMED = 8
+_HEAD_LINES = 8
 
 
 class _Look(NamedTuple):
@@ -165,17 +168,18 @@ class Display:
         names = list(status.evaluations)
         for name in ("domain", "reward", "pass rate", "share", *names):
             domains.add_column(name, justify="left" if name == "domain" else "right")
-        for entry, row in domain_rows(status):
+        rows = domain_rows(status, max(_NAMED, self._live.console.size.height - _HEAD_LINES))
+        for entry, row in rows:
             domains.add_row(entry, *row)
-        return Group(head, facts, queues, domains)
+        left = len(status.entries) - len(rows)
+        more = [Text(f"  and {left} more entries, see status.json", "dim")] if left else []
+        return Group(head, facts, queues, domains, *more)
 
 
 def line(status: Status, progress: Progress, elapsed_s: float) -> str:
     """Return one look as one line."""
     busy = " ".join(f"{name} {cell}" for name, cell in queue_cells(status.queues).items())
-    rewards = " ".join(
-        f"{name} {entry.means['reward']:.2f}" for name, entry in status.entries.items() if "reward" in entry.means
-    )
+    rewards = _rewards(status)
     starved = [name for name, entry in status.entries.items() if entry.is_starved]
     left_s = progress.left_s(status)
     parts = [
@@ -184,7 +188,7 @@ def line(status: Status, progress: Progress, elapsed_s: float) -> str:
         f"{progress.episodes_per_s:.0f} episodes/s {progress.steps_per_s:.2f} steps/s",
         f"reward {rewards}" if rewards else "",
         f"lag {status.lag_mean:.2f} idle {status.trainer_idle:.0%}",
-        f"starved {' '.join(starved)}" if starved else "",
+        f"starved {_names(starved)}" if starved else "",
         f"left {clock(left_s)}" if left_s is not None else "",
         f"stopping: {status.stopping}" if status.stopping else "",
     ]
@@ -209,10 +213,19 @@ def queue_cells(queues: Mapping[str, int]) -> dict[str, str]:
     }
 
 
-def domain_rows(status: Status) -> list[tuple[str, list[str]]]:
-    """Return the cells of each domain: recent reward and pass rate, realised and target share, every evaluation."""
+def domain_rows(status: Status, limit: int | None = None) -> list[tuple[str, list[str]]]:
+    """Return the cells of each domain: recent reward and pass rate, realised and target share, every evaluation.
+
+    Args:
+        status: To show.
+        limit: Most rows; those that starve and those with the largest shares are kept, in the order of the mix.
+    """
+    entries = status.entries
+    if limit is not None and len(entries) > limit:
+        first = sorted(entries, key=lambda name: (not entries[name].is_starved, -entries[name].share))[:limit]
+        entries = {name: entry for name, entry in entries.items() if name in set(first)}
     rows = []
-    for name, entry in status.entries.items():
+    for name, entry in entries.items():
         cells = [_mean(entry.means, "reward"), _mean(entry.means, "pass_rate"), _share(entry)]
         for by_entry in status.evaluations.values():
             solved, scored = by_entry.get(name, (0, 0))
@@ -228,8 +241,24 @@ def clock(seconds: float | None) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
 
 
+def _rewards(status: Status) -> str:
+    means = {name: entry.means["reward"] for name, entry in status.entries.items() if "reward" in entry.means}
+    if len(means) <= _NAMED:
+        return " ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+    best = max(means, key=lambda name: means[name])
+    return f"{sum(means.values()) / len(means):.3f} mean of {len(means)} entries, best {best} {means[best]:.2f}"
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return " ".join(names[:_NAMED]) + more
+
+
 def _share(entry: EntryStatus) -> str:
-    return f"{entry.realised:.0%} of {entry.share:.0%}" + (" starved" if entry.is_starved else "")
+    # Shares of a long mix differ in what whole per cents do not show.
+    digits = 0 if entry.share >= 0.05 else 1
+    starved = " starved" if entry.is_starved else ""
+    return f"{entry.realised:.{digits}%} of {entry.share:.{digits}%}{starved}"
 
 
 def _mean(means: dict[str, float], name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.runtime.observe.curve import curve, smooth
+from assay.runtime.observe.curve import COLOURS, curve, smooth
 from assay.runtime.observe.reading import CommitRow, Reading
 from assay.runtime.observe.summary import share_table, table
 from assay.runtime.run.plan import RunPlan
@@ -87,9 +87,9 @@ def _figures(plan: RunPlan, reading: Reading) -> list[str]:
     rewards = {name: smooth(_line(commits, f"reward/{name}"), 3) for name in entries}
     accuracies = _accuracy_lines(plan, reading)
     figures = [
-        curve("Held-out accuracy by step", accuracies, low=0.0),
-        curve("Mean reward of trained groups", rewards, low=0.0),
-        curve("Pass rate of all verified groups", _pass_rates(entries, reading), low=0.0),
+        curve("Held-out accuracy by step", _few(plan, accuracies), low=0.0),
+        curve("Mean reward of trained groups", _few(plan, rewards), low=0.0),
+        curve("Pass rate of all verified groups", _few(plan, _pass_rates(entries, reading)), low=0.0),
         curve("Loss", {"loss": smooth(_line(commits, "loss"), 3)}),
         curve("Gradient norm", {"grad_norm": smooth(_line(commits, "grad_norm"), 3)}, low=0.0),
         curve("Learning rate", {"lr": _line(commits, "lr")}, low=0.0),
@@ -106,6 +106,20 @@ def _figures(plan: RunPlan, reading: Reading) -> list[str]:
         }, low=0.0),
     ]  # fmt: skip
     return figures
+
+
+def _few(plan: RunPlan, lines: dict[str, list[tuple[float, float]]]) -> dict[str, list[tuple[float, float]]]:
+    """Return as many lines as there are colours: of a long mix the entries with the largest shares, and the mean."""
+    if len(lines) <= len(COLOURS):
+        return lines
+    shares = {entry.name: entry.share for entry in plan.entries}
+    first = sorted(lines, key=lambda name: -shares.get(name, 0.0))[: len(COLOURS) - 1]
+    by_step: dict[float, list[float]] = {}
+    for points in lines.values():
+        for step, value in points:
+            by_step.setdefault(step, []).append(value)
+    mean = [(step, sum(values) / len(values)) for step, values in sorted(by_step.items())]
+    return {f"mean of {len(lines)} entries": mean, **{name: lines[name] for name in lines if name in first}}
 
 
 def _line(commits: Sequence[CommitRow], name: str) -> list[tuple[float, float]]:

@@ -80,6 +80,26 @@ def test_starved_entry_is_named_in_line_and_table() -> None:
     assert [("spell", ["-", "-", "2% of 50% starved", "0.125"])] == domain_rows(starving)
 
 
+def crowd(num: int, num_starved: int = 0) -> Status:
+    entries = {
+        f"e{n}": EntryStatus((n + 1) / 10_000, 0.01, {"reward": n / 1000}, 1, 1.0, n < num_starved) for n in range(num)
+    }
+    return msgspec.structs.replace(look(14.0, 28), entries=entries, evaluations={})
+
+
+def test_line_of_many_entries_sums_them_up() -> None:
+    text = line(crowd(100, 10), Progress(PLAN), 61.0)
+    assert "reward 0.050 mean of 100 entries, best e99 0.10 |" in text
+    assert "starved e0 e1 e2 e3 e4 e5 e6 e7 and 2 more" in text
+    assert len(text) < 400
+
+
+def test_table_of_many_entries_keeps_the_starved_and_the_largest() -> None:
+    assert ["e0", "e1", "e97", "e98", "e99"] == [name for name, _ in domain_rows(crowd(100, 2), 5)]
+    assert 100 == len(domain_rows(crowd(100)))
+    assert "1.0% of 0.5%" == domain_rows(crowd(50))[49][1][2]
+
+
 def test_plain_display_prints_lines_without_escapes(tmp_path: Path) -> None:
     stream = io.StringIO()
     with Display(PLAN, tmp_path, stream) as display:
