@@ -11,6 +11,7 @@ from assay.core.wire import Weights
 from assay.dsl.condition import rule_calls
 from assay.dsl.expr.node import Expr
 from assay.dsl.mix import Stage
+from assay.runtime.coordinator.patience import TIER
 from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, LevelSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
 from assay.runtime.run.rule import Admit as AdmitRule
@@ -22,6 +23,8 @@ UNTRAINED, BEFORE, AFTER = "untrained", "before", "after"
 # Demonstrations of one step come from every entry; what is asked ahead hides a source worker's latency.
 _PREFETCH, _CHUNK = 128, 64
 _MAX_ROLLOUT_S = 300.0
+# More questions than people answer soon would be about a policy that is long gone.
+_QUESTIONS, _QUESTION_GROUPS = 128, 2
 
 
 def run_spec(plan: RunPlan) -> RunSpec:
@@ -37,7 +40,7 @@ def run_spec(plan: RunPlan) -> RunSpec:
         seed=plan.seed,
         entries=tuple(_entry(entry) for entry in plan.entries),
         phases=tuple(_phases(plan)),
-        tiers={tier: TierSpec(inflight=scheduler["max_inflight"]) for tier in tiers},
+        tiers={tier: TierSpec(inflight=_inflight(plan, tier)) for tier in tiers},
         start=None if plan.stages else Weights(WeightVersion(0, 0), plan.policy),
         heartbeat_s=launcher["heartbeat_s"],
         prefetch=_PREFETCH,
@@ -108,7 +111,12 @@ def stage_plans(
 
 def _phases(plan: RunPlan) -> list[StageSpec | EvaluationSpec]:
     every = plan.settings["eval"]["every"]
-    sizes = {entry.name: _held_out(entry, plan.settings["eval"]["tasks"]) for entry in plan.entries}
+    sizes = {
+        entry.name: _held_out(entry, plan.settings["eval"]["tasks"])
+        for entry in plan.entries
+        # Everything waits for the end of an evaluation; a run that trains must not wait for people.
+        if entry.tier != TIER or not plan.stages
+    }
     phases: list[StageSpec | EvaluationSpec] = []
     has_begun_rl = False
     for number, stage in enumerate(plan.stages):
@@ -161,13 +169,22 @@ def _entry(entry: EntryPlan) -> EntrySpec:
         sizes={split: plan.size for split, plan in entry.splits.items()},
         sources={split: plan.digest for split, plan in entry.splits.items()},
         tier=entry.tier,
-        verify_s=entry.verify_s,
+        # Of a machine; what people take keeps nobody else from working.
+        verify_s=0.01 if entry.tier == TIER else entry.verify_s,
         max_rollout_s=_MAX_ROLLOUT_S,
         max_verify_s=entry.max_verify_s,
         sampler=None if entry.sampler is None else entry.sampler.make(),
         unlock=None if entry.unlock is None else Rule(entry.unlock),
         levels=tuple(LevelSpec(level.name, level.size) for level in entry.splits["train"].levels),
     )
+
+
+def _inflight(plan: RunPlan, tier: str) -> int:
+    limit = int(plan.settings["scheduler"]["max_inflight"])
+    if tier != TIER:
+        return limit
+    largest = max(entry.program.group.size for entry in plan.entries if entry.tier == tier)
+    return min(limit, max(_QUESTIONS, _QUESTION_GROUPS * largest))
 
 
 def _held_out(entry: EntryPlan, wanted: int) -> int:
