@@ -3,6 +3,7 @@
 Where its bytes lie in files of its folder, the files are damaged too: cut off, as a power cut leaves them, and changed.
 """
 
+import contextlib
 import hashlib
 import json
 import signal
@@ -29,10 +30,21 @@ refs = [store.put(bytes([number]) * 1000) for number in range(20)]
 store.sync()
 sys.stdout.buffer.write(msgspec.msgpack.encode(refs))
 sys.stdout.flush()
-for number in range(20):
-    store.put(bytes([number]) * 999)
+store.put(b"never synced")
 os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+class _Opened:
+    """Handles of clauses that broke before they closed them."""
+
+    def __init__(self) -> None:
+        self.stores: list[Store] = []
+
+    def close(self) -> None:
+        for store in self.stores:
+            with contextlib.suppress(Exception):
+                store.close()
 
 
 class StoreContract(FactoryContract):
@@ -176,6 +188,7 @@ class StoreContract(FactoryContract):
 
     def _open(self, folder: Path, writer: str | None) -> Store:
         store: Store = self.make(folder, writer)
+        self.resource("opened", _Opened).stores.append(store)
         return store
 
     def _gives(self, store: Store, ref: BlobRef, data: bytes) -> None:
