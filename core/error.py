@@ -14,6 +14,9 @@
     |-- WireError          a frame that is malformed or of another protocol
     |-- RunFailed          a process of the run cannot be kept alive, or the run ended itself
     |-- GraderError        a grader does not give a golden case what it is worth
+    |-- JudgeError         a judge gave no reply that can be used
+    |   |-- JudgeOutage    nobody answers now; waited out
+    |   `-- JudgeRefused   this request will never be answered; not asked again
     `-- TransitionError    an illegal step in the life of an episode; carries its story
 
 Every message has one shape: `<what must hold>, got <value> - at <place>. <what to do>`.
@@ -165,3 +168,25 @@ class GraderError(AssayError):
     """A domain's example or control does not get the reward it must: its grader may judge nobody."""
 
     code = "AS011"
+
+
+class JudgeError(AssayError):
+    """A judge gave no reply that can be used; the episode is unscored with `judge_error`, never scored 0."""
+
+    code = "AS012"
+
+
+class JudgeOutage(JudgeError):
+    """Nobody answers now: no connection, a server that fails or is overrun.
+
+    Attributes:
+        retry_after_s: How long the judge asks to be left alone; None where it does not say.
+    """
+
+    def __init__(self, must: str, *, retry_after_s: float | None = None, **parts: str | None) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(must, **parts)
+
+
+class JudgeRefused(JudgeError):
+    """The judge answers and says no: a wrong key, an unknown model, a request it does not take."""

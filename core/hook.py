@@ -56,7 +56,7 @@ def assay_tools() -> Sequence[Tool]:
 
 @hookspec
 def assay_judges() -> Sequence[Factory]:
-    """Offer judges: models that score; called when a verify worker meets a judge of that name."""
+    """Offer judges: models that are asked, chosen by `judge=`; made once in each verify worker."""
     return ()
 
 

@@ -18,6 +18,9 @@ class Measurement(msgspec.Struct, frozen=True, array_like=True):
         signals: What it measured, by name.
         wall_s: Seconds it took.
         cost_usd: What it was charged; 0 where nothing was.
+        num_calls: Replies of a judge it got, those from the cache of replies included.
+        num_cached: How many of them came from that cache and cost nothing.
+        queue_s: Seconds it waited for a judge to be free or to come back.
     """
 
     verifier: str
@@ -25,6 +28,9 @@ class Measurement(msgspec.Struct, frozen=True, array_like=True):
     signals: dict[str, SignalValue]
     wall_s: float = 0.0
     cost_usd: float = 0.0
+    num_calls: int = 0
+    num_cached: int = 0
+    queue_s: float = 0.0
 
 
 class Payout(msgspec.Struct, frozen=True, array_like=True):
@@ -67,12 +73,16 @@ class Unscored(msgspec.Struct, frozen=True, array_like=True, tag="unscored"):
         detail: One line for people.
         verifier: Name under `verify:`; empty where none was running.
         measurements: What had been measured before.
+        cost_usd: What the verification that failed was charged even so.
+        queue_s: Seconds it waited for a judge.
     """
 
     cause: Cause
     detail: str
     verifier: str = ""
     measurements: dict[str, Measurement] = {}
+    cost_usd: float = 0.0
+    queue_s: float = 0.0
 
 
 Verdict = Scored | Unscored

@@ -26,7 +26,7 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 16 << 20
 
 Role = Literal["source", "rollout", "verify", "update"]
-Split = Literal["train", "eval", "demos"]
+Split = Literal["train", "eval", "demos", "canary"]
 StageKind = Literal["sft", "rl"]
 FailureCause = Literal["infra", "engine", "timeout", "process_died", "lost_blob", "cancelled"]
 
@@ -81,9 +81,15 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag="heartbeat"):
-    """A worker lives and still works on these leases; each of them is renewed, no other is."""
+    """A worker lives and still works on these leases; each of them is renewed, no other is.
+
+    Attributes:
+        held: All of them.
+        waiting: Those that wait for a judge, so that their time stands still.
+    """
 
     held: tuple[int, ...] = ()
+    waiting: tuple[int, ...] = ()
 
 
 class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag="goodbye"):
@@ -141,6 +147,7 @@ class EpisodeDone(msgspec.Struct, frozen=True, array_like=True, tag="episode_don
         version: Weights that sampled the first token.
         trace: Counters.
         num_trained_tokens: Tokens with loss mask 1.
+        answer: 63-bit digest of the answer, equal for equal answers; 0 where there is none.
     """
 
     lease: int
@@ -149,6 +156,7 @@ class EpisodeDone(msgspec.Struct, frozen=True, array_like=True, tag="episode_don
     version: WeightVersion
     trace: Trace
     num_trained_tokens: int = 0
+    answer: int = 0
 
 
 class EpisodeFailed(msgspec.Struct, frozen=True, array_like=True, tag="episode_failed"):

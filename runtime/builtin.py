@@ -11,6 +11,7 @@ from assay.core.leaf import Factory, Parser, SourceLeaf, Verifier
 from assay.core.sandbox import SandboxBackend
 from assay.runtime.algorithm import GRPO
 from assay.runtime.engine import ENGINES
+from assay.runtime.judge import JUDGES
 from assay.runtime.launch import LAUNCHERS
 from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
@@ -22,7 +23,9 @@ from assay.runtime.scheduler import SCHEDULERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
 from assay.runtime.tracker import TRACKERS
 from assay.runtime.trainer import MEGATRON
+from assay.runtime.verifier.human import human_mark
 from assay.runtime.verifier.json import json_equal
+from assay.runtime.verifier.judge import judge_prefer, judge_score
 from assay.runtime.verifier.number import number_equal
 from assay.runtime.verifier.text import text_equal
 
@@ -41,8 +44,14 @@ def assay_parsers() -> Sequence[Parser]:
 
 @hookimpl
 def assay_verifiers() -> Sequence[Verifier]:
-    """Offer the exact comparisons."""
-    return (text_equal, number_equal, json_equal)
+    """Offer the exact comparisons, what a model thinks, and what people say."""
+    return (text_equal, number_equal, json_equal, judge_score, judge_prefer, human_mark)
+
+
+@hookimpl
+def assay_judges() -> Sequence[Factory]:
+    """Offer judges behind OpenAI-compatible servers."""
+    return JUDGES
 
 
 @hookimpl
@@ -100,6 +109,12 @@ def assay_stores() -> Sequence[Factory]:
 
 
 @hookimpl
+def assay_exporters() -> Sequence[Factory]:
+    """Offer the format of Hugging Face."""
+    return EXPORTERS
+
+
+@hookimpl
 def assay_chat_formats() -> Sequence[Factory]:
     """Offer the two ways from messages to token ids."""
     return CHAT_FORMATS
@@ -107,12 +122,6 @@ def assay_chat_formats() -> Sequence[Factory]:
 
 @hookimpl
 def assay_sandboxes() -> Sequence[SandboxBackend]:
-@hookimpl
-def assay_exporters() -> Sequence[Factory]:
-    """Offer the format of Hugging Face."""
-    return EXPORTERS
-
-
     """Offer plain processes, for code that one trusts."""
     from assay.runtime.sandbox.process import ProcessBackend
 

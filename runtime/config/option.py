@@ -6,17 +6,20 @@ Signatures are read from source text, because importing an engine or a trainer t
 import ast
 import importlib.util
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from assay.core.error import PluginError
+from assay.core.error import AssayError, PluginError
 from assay.core.leaf import Factory
-from assay.core.registry import Registry
+from assay.core.registry import Offer, Registry, resolve
 from assay.runtime.config.setting import Misfit, Settings
 
-# Groups whose `name` may be `none`.
-OPTIONAL = frozenset({"sandbox", "tracker"})
+# Groups whose name may be `none`.
+OPTIONAL = frozenset({"sandbox", "judge", "tracker", "strategy"})
+# What runs where nothing heavy may be imported, so that it can be made to see whether it takes its options.
+LIGHT = frozenset({"scheduler", "strategy"})
 _SUPPLIED = frozenset({"self", "cls"})
 
 
@@ -28,16 +31,20 @@ def check_options(settings: Settings, registry: Registry) -> list[Misfit]:
         options: dict[str, object] | None = getattr(group, "options", None)
         if options is None:
             continue
-        name = str(group.name)
-        if field.name in OPTIONAL and name == "none":
+        kind, key = ("strategy", "strategy") if field.name == "eval" else (field.name, "name")
+        name = str(getattr(group, key))
+        if kind in OPTIONAL and name == "none":
             known: tuple[str, ...] | None = ()
         else:
             try:
-                known = parameters(registry.find(field.name, name).value)
+                offer = registry.find(kind, name)
             except PluginError as error:
                 reason = error.must if error.todo is None else f"{error.must}: {error.todo}"
-                misfits.append(Misfit(f"{field.name}.name", error.error_code, reason))
+                misfits.append(Misfit(f"{field.name}.{key}", error.error_code, reason))
                 continue
+            known = parameters(offer.value)
+            if known is not None and kind in LIGHT and set(options) <= set(known):
+                misfits += refused(offer, options, field.name, key)
         read = tuple(one.name for one in msgspec.structs.fields(type(group)) if one.name != "options")
         for key in options:
             if known is not None and key not in known:
@@ -45,6 +52,26 @@ def check_options(settings: Settings, registry: Registry) -> list[Misfit]:
                 reason = f"nothing reads the key `{where}`: {field.name} `{name}` takes no such argument"
                 misfits.append(Misfit(where, "CF001", reason, (*read, *known)))
     return misfits
+
+
+def refused(offer: Offer, options: Mapping[str, object], group: str, key: str) -> list[Misfit]:
+    """Return a misfit for each option whose value the named thing refuses, or one for all of them together."""
+
+    def refusal(given: Mapping[str, object]) -> str:
+        try:
+            resolve(offer.ref)(**given)
+        except AssayError as error:
+            return error.must if error.got is None else f"{error.must}, got {error.got}"
+        except Exception as error:
+            return f"{offer.kind} `{offer.name}` refuses its options: {type(error).__name__}: {error}"
+        return ""
+
+    whole = refusal(options)
+    if not whole:
+        return []
+    alone = {name: refusal({name: value}) for name, value in options.items()}
+    found = [Misfit(f"{group}.{name}", "YM003", reason) for name, reason in alone.items() if reason]
+    return found or [Misfit(f"{group}.{key}", "YM003", whole)]
 
 
 def parameters(factory: object) -> tuple[str, ...] | None:

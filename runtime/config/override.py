@@ -18,8 +18,8 @@ from assay.dsl.source.mark import Span
 
 # In the order of `conf/config.yaml`.
 GROUPS = (
-    "curriculum", "policy", "engine", "trainer", "algorithm", "scheduler", "sandbox", "launcher", "store", "tracker",
-    "eval", "run",
+    "curriculum", "policy", "engine", "trainer", "algorithm", "scheduler", "sandbox", "judge", "launcher", "store",
+    "tracker", "eval", "run",
 )  # fmt: skip
 
 Sign = Literal["", "+", "++", "~"]

@@ -82,6 +82,18 @@ class SandboxSettings(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
 
 
+class JudgeSettings(msgspec.Struct, frozen=True):
+    """Whom verifiers of the tier `judge` ask. `none` needs no other key."""
+
+    name: str
+    concurrency: Positive = 8
+    timeout_s: Above0 = 60.0
+    retries: Count = 3
+    patience_s: Rate = 600.0
+    cache: bool = True
+    options: dict[str, Any] = {}
+
+
 class LauncherSettings(msgspec.Struct, frozen=True):
     """How many processes there are, and where."""
 
@@ -118,6 +130,9 @@ class EvalSettings(msgspec.Struct, frozen=True):
     tasks: Positive
     every: Count
     temperature: Rate
+    samples: Positive = 1
+    strategy: str = "none"
+    options: dict[str, Any] = {}
 
 
 class RunSettings(msgspec.Struct, frozen=True):
@@ -138,6 +153,7 @@ class Settings(msgspec.Struct, frozen=True):
     algorithm: AlgorithmSettings
     scheduler: SchedulerSettings
     sandbox: SandboxSettings
+    judge: JudgeSettings
     launcher: LauncherSettings
     store: StoreSettings
     tracker: TrackerSettings

@@ -231,7 +231,7 @@ class Core:
                 out.append(Send(peer, Stop(self._stopping.reason)))
 
     def _on_heartbeat(self, worker: Worker, report: Heartbeat, out: list[Instruction]) -> None:
-        lease.renew(self.run, worker, report.held)
+        lease.renew(self.run, worker, report.held, report.waiting)
 
     def _on_goodbye(self, worker: Worker, report: Goodbye, out: list[Instruction]) -> None:
         failure.lose(self.run, out, worker, report.reason or "goodbye", is_death=False)

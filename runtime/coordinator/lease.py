@@ -65,13 +65,15 @@ def end(run: Run, lease: Lease) -> None:
         run.feed(lease.entry, lease.split).asked.difference_update(lease.indices)
 
 
-def renew(run: Run, worker: Worker, held: tuple[int, ...]) -> None:
-    """Renew the leases a worker still works on."""
+def renew(run: Run, worker: Worker, held: tuple[int, ...], waiting: tuple[int, ...] = ()) -> None:
+    """Renew the leases a worker still works on; those whose judge is away or busy get their whole time again."""
     deadline_s = run.now_s + run.spec.lease_s
     for number in held:
         lease = run.leases.get(number)
         if lease is not None and lease.worker is worker:
             lease.deadline_s = deadline_s
+            if number in waiting and lease.episode is not None:
+                lease.latest_s = deadline_s + GRACE * lease.episode.group.entry.max_verify_s
 
 
 def shift(run: Run, by_s: float) -> None:

@@ -18,6 +18,7 @@ from assay.core.registry import resolve
 from assay.core.wire import Stop
 from assay.runtime.coordinator.instruction import Finish
 from assay.runtime.coordinator.loop import Loop
+from assay.runtime.judge.open import open_judge
 from assay.runtime.review.desk import PeopleDesk
 from assay.runtime.run.coordination import run_spec
 from assay.runtime.run.folder import RunFolder
@@ -90,7 +91,8 @@ class Inline:
         stage = RolloutStage(plan, engine, chat, store, rollout, parsers=parsers, eval_temperature=temperature)
         self._stages.append((rollout, stage))
         verify = client("verify", 8.0)
-        desk = GradeDesk(VerifierHost(paths=paths), rubrics(plan.entries), people)
+        host = VerifierHost(paths=paths, judges=open_judge(plan, folder.judge))
+        desk = GradeDesk(host, rubrics(plan.entries), people)
         self._stages.append((verify, VerifyStage(desk, make_store(folder.blobs, None, **options), verify)))
 
     def run(self, limit_s: float = 300.0) -> Finish:

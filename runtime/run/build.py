@@ -18,6 +18,7 @@ from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.option import parameters
 from assay.runtime.config.setting import Settings, TrackerSettings
+from assay.runtime.judge.open import attach_judge
 from assay.runtime.policy.choice import chat_name
 from assay.runtime.review.question import check_people
 from assay.runtime.run.coordination import stage_plans
@@ -55,7 +56,7 @@ def build_plan(
     if curriculum.advantage == "per_domain":
         _scope_by_domain(groups["algorithm"], registry)
     launcher = settings.launcher
-    return RunPlan(
+    plan = RunPlan(
         name=settings.run.name or curriculum.name,
         seed=settings.run.seed,
         entries=tuple(
@@ -85,6 +86,7 @@ def build_plan(
         admit=curriculum.admit,
         trackers=_trackers(settings.tracker, registry),
     )
+    return attach_judge(plan, groups["judge"], registry)
 
 
 def build_entry(
@@ -141,6 +143,7 @@ def build_entry(
         max_verify_s=30.0 + sum(verifier.timeout_s * (1 + verifier.on_error.retries) for verifier in uses),
         unlock=unlock,
         sampler=None if sampler is None else _sampler(sampler, registry),
+        judged=tuple(leaf for leaf, verifier in verifiers.items() if verifier.asks_judge),
     )
 
 

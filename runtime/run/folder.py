@@ -5,6 +5,7 @@
 * `ledger.sqlite`, `blobs/`: everything that happened, trajectories and tasks
 * `policy/`, `checkpoints/`: Hugging Face folders, at the start and at `<lineage>.<step>`
 * `processes.json`, `logs/`, `sock/`: role, pid and command, output, the coordinator's socket
+* `judge.sqlite`: replies of a judge, so that none is paid for twice
 * `protections.json`: what verifiers are kept from here, and what not
 * `status.json`, `metrics.jsonl`, `summary.json`, `report.html`: where it stands and what came of it
 """
@@ -51,6 +52,11 @@ class RunFolder:
     def probes(self) -> Path:
         """Log-probs of the trainer per published version."""
         return self.path / "probes"
+
+    @property
+    def judge(self) -> Path:
+        """Replies of a judge, by everything that determines them."""
+        return self.path / "judge.sqlite"
 
     @property
     def protections(self) -> Path:

@@ -81,6 +81,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
         max_verify_s: Sum of its verifiers' time limits.
         unlock: Not played before this holds; None from the start.
         sampler: Picks training tasks; None walks through all in seeded order.
+        judged: Names of verifiers that ask a judge.
     """
 
     name: str
@@ -95,6 +96,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
     max_verify_s: float = 60.0
     unlock: Expr | None = None
     sampler: FactoryPlan | None = None
+    judged: tuple[str, ...] = ()
 
 
 class StagePlan(msgspec.Struct, frozen=True):
@@ -163,6 +165,9 @@ class RunPlan(msgspec.Struct, frozen=True):
         groups = ("engine", "trainer", "algorithm", "eval", "scheduler")
         entries = [(e.name, e.share, e.program.digest, e.splits, e.unlock, e.sampler) for e in self.entries]
         settings = {name: self.settings.get(name, {}) for name in groups}
+        if "judge" in self.factories:
+            # How long it is waited for changes nothing that is computed; who answers does.
+            settings["judge"] = {name: self.settings["judge"][name] for name in ("name", "options")}
         return digest([self.seed, entries, self.stages, settings, self.balance, self.admit])
 
     def entry(self, name: str) -> EntryPlan:

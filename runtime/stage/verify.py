@@ -42,6 +42,8 @@ class VerifyStage:
         self._store = store
         self._client = client
         self._open: dict[int, tuple[LeaseVerify, float]] = {}
+        self._held_s: dict[int, float] = {}
+        self._looked_s = time.monotonic()
 
     @property
     def is_busy(self) -> bool:
@@ -55,6 +57,7 @@ class VerifyStage:
         elif isinstance(order, Cancel):
             for lease in order.leases:
                 if self._open.pop(lease, None) is not None:
+                    self._held_s.pop(lease, None)
                     self._desk.cancel(lease)
 
     def work(self) -> None:
@@ -68,7 +71,9 @@ class VerifyStage:
             verdicts = self._desk.poll()
         for key, verdict in verdicts:
             lease, started_s = self._open.pop(key)
+            self._held_s.pop(key, None)
             self._client.send(VerdictDone(key, lease.episode, verdict, _worked_s(lease, verdict, started_s)))
+        self._wait_for_judges()
         self._expire()
 
     def close(self) -> None:
@@ -86,20 +91,35 @@ class VerifyStage:
         self._open[lease.lease] = (lease, time.monotonic())
         self._desk.submit(lease.lease, lease.entry, to_episode(lease.episode, task, trajectory))
 
+    def _wait_for_judges(self) -> None:
+        """Let the time of episodes that wait for a judge stand still, here and in the coordinator."""
+        now, held = time.monotonic(), self._desk.held()
+        for key in held & self._open.keys():
+            started_s = self._open[key][1]
+            self._held_s[key] = self._held_s.get(key, 0.0) + now - max(self._looked_s, started_s)
+        self._looked_s = now
+        self._client.waiting = tuple(held)
+
     def _expire(self) -> None:
         now = time.monotonic()
         for key, (lease, started_s) in list(self._open.items()):
-            if now - started_s > lease.max_runtime_s:
+            if now - started_s - self._held_s.get(key, 0.0) > lease.max_runtime_s:
                 del self._open[key]
+                self._held_s.pop(key, None)
                 self._desk.cancel(key)
                 late: Verdict = Unscored("verifier_timeout", f"no verdict after {lease.max_runtime_s:g} s")
                 self._client.send(VerdictDone(key, lease.episode, late, _worked_s(lease, late, started_s)))
 
 
 def _worked_s(lease: LeaseVerify, verdict: Verdict, started_s: float) -> float:
-    """Return the seconds a verdict took; where people were waited for, those that verifiers measured themselves."""
+    """Return the seconds a verdict took, without waiting for judges to be free.
+
+    Where people were waited for, those that verifiers measured themselves.
+    """
     if lease.tier != "human":
-        return time.monotonic() - started_s
+        queue_s = sum(one.queue_s for one in verdict.measurements.values())
+        queue_s += verdict.queue_s if isinstance(verdict, Unscored) else 0.0
+        return max(0.0, time.monotonic() - started_s - queue_s)
     return sum(one.wall_s for one in verdict.measurements.values() if SIGNAL not in one.signals)
 
 

@@ -7,9 +7,11 @@ import traceback
 from typing import Any
 
 from assay.core.error import PluginError, VerifierFault
+from assay.core.judge import Judge
 from assay.core.leaf import Leaf, Verifier
 from assay.core.sandbox import Sandbox
 from assay.core.signal import SignalValue, check_signals
+from assay.runtime.verify.ask import OwnTime, RemoteJudge
 from assay.runtime.verify.message import Job, Reply
 
 PARSER_TIMEOUT_S = 5.0
@@ -29,14 +31,15 @@ def execute(leaf: Leaf, job: Job) -> Reply:
     return Reply(job.job_id, "ok", signals, wall_s=_since(started))
 
 
-async def execute_async(leaf: Leaf, job: Job, box: Sandbox) -> Reply:
-    """Like `execute`, in a running loop, with a box, ended at its own deadline."""
+async def execute_async(leaf: Leaf, job: Job, box: Sandbox, judge: RemoteJudge) -> Reply:
+    """Like `execute`, in a running loop, with a box and a judge, ended at its own deadline."""
     started = time.perf_counter()
     timeout_s = job.timeout_s or timeout_of(leaf)
     scope = asyncio.timeout(timeout_s)
     try:
         async with scope:
-            value = leaf.function(**bind(leaf, job, box))
+            judge.time = OwnTime(scope)
+            value = leaf.function(**bind(leaf, job, box, judge))
             signals = checked(leaf, await value if isinstance(leaf, Verifier) and leaf.is_async else value)
     except BaseException as error:
         if scope.expired():
@@ -45,7 +48,7 @@ async def execute_async(leaf: Leaf, job: Job, box: Sandbox) -> Reply:
     return Reply(job.job_id, "ok", signals, wall_s=_since(started))
 
 
-def bind(leaf: Leaf, job: Job, box: Sandbox | None = None) -> dict[str, Any]:
+def bind(leaf: Leaf, job: Job, box: Sandbox | None = None, judge: Judge | None = None) -> dict[str, Any]:
     """Return all arguments of a call by name.
 
     Raises:
@@ -63,6 +66,8 @@ def bind(leaf: Leaf, job: Job, box: Sandbox | None = None) -> dict[str, Any]:
             arguments[parameter.name] = getattr(job.episode, parameter.name)
         elif box is not None and job.sandbox is not None and parameter.name == "box":
             arguments["box"] = box
+        elif judge is not None and parameter.name == "judge":
+            arguments["judge"] = judge
         else:
             raise PluginError(f"a job must hold what its {leaf.leaf} asks for", got=f"no {parameter.name}")
     return arguments

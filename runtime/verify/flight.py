@@ -1,10 +1,12 @@
 """Jobs on their way, the processes they are in, and what comes of them."""
 
+import math
 from typing import NamedTuple
 
 import msgspec
 
 from assay.core.verdict import Cause, Measurement
+from assay.runtime.judge.host import Spent
 from assay.runtime.verify.message import Job, Mode
 from assay.runtime.verify.process import WorkerProcess
 
@@ -34,6 +36,8 @@ class Outcome(msgspec.Struct, frozen=True):
         is_fatal: The leaf declares that such a failure ends the run.
         is_timeout: It ran into its deadline.
         num_tries: How often it was run.
+        cost_usd: What judges charged, all tries together.
+        queue_s: Seconds it waited for a judge.
     """
 
     job_id: int
@@ -43,6 +47,8 @@ class Outcome(msgspec.Struct, frozen=True):
     is_fatal: bool = False
     is_timeout: bool = False
     num_tries: int = 1
+    cost_usd: float = 0.0
+    queue_s: float = 0.0
 
 
 class Key(NamedTuple):
@@ -62,7 +68,12 @@ class Flight:
         is_alone: It must not share a process: what it shared one with crashed.
         box_failure: What the sandbox backend said when it failed under this try.
         sent_at: On the host's clock.
-        deadline: When the host ends it.
+        deadline: When the host ends it; stands still while a judge is asked.
+        num_asked: Questions to a judge that have no answer yet.
+        has_asked: Whether this try asked a judge at all.
+        ask_id: Of this try, for the judge: an answer to a former one is nobody's.
+        judge_failure: The judge gave no reply under this try: `error`, `outage` or `refused`.
+        spent: What judges took, all tries together.
     """
 
     def __init__(self, job: Job) -> None:
@@ -73,6 +84,26 @@ class Flight:
         self.box_failure = ""
         self.sent_at = 0.0
         self.deadline = 0.0
+        self.num_asked = 0
+        self.has_asked = False
+        self.ask_id = 0
+        self.judge_failure = ""
+        self.spent = Spent()
+        self._left_s = 0.0
+
+    def stop_clock(self, now_s: float) -> None:
+        """A question goes out: how long a judge takes says nothing about the verifier."""
+        if self.num_asked == 0:
+            self._left_s = self.deadline - now_s
+            self.deadline = math.inf
+        self.num_asked += 1
+        self.has_asked = True
+
+    def start_clock(self, now_s: float) -> None:
+        """An answer came."""
+        self.num_asked -= 1
+        if self.num_asked == 0:
+            self.deadline = now_s + self._left_s
 
 
 class Slot:

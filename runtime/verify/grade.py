@@ -108,6 +108,10 @@ class GradeDesk:
         num_asked = 0 if self.people is None else self.people.num_open
         return len(self._jobs) > num_asked or bool(self._verdicts)
 
+    def held(self) -> set[int]:
+        """Return the episodes that stand still because of a judge."""
+        return {self._jobs[job_id][0] for job_id in self.host.held() if job_id in self._jobs}
+
     def close(self) -> None:
         """End the processes of verifiers; open episodes have no verdict."""
         self.host.close()
@@ -178,7 +182,8 @@ class GradeDesk:
             grading.take_answer(None)
             self._advance(key, grading)
         else:
-            self._finish(key, Unscored(outcome.cause or "infra", outcome.detail, name, grading.measurements))
+            lost = outcome.cost_usd, outcome.queue_s
+            self._finish(key, Unscored(outcome.cause or "infra", outcome.detail, name, grading.measurements, *lost))
             if outcome.is_fatal:
                 raise VerifierFault("a verifier whose failure ends the run must not fail", got=outcome.detail)
 

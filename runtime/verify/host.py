@@ -14,12 +14,27 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from assay.core.error import PluginError, WireError
+import msgspec
+
+from assay.core.error import ConfigError, PluginError, WireError
 from assay.core.kind import misfit
 from assay.core.verdict import Cause, Measurement
+from assay.runtime.judge.host import JudgeHost
 from assay.runtime.sandbox.host import BoxHost
 from assay.runtime.verify.flight import Flight, Key, Outcome, Slot, VerifierRef
-from assay.runtime.verify.message import BoxCall, BoxReply, Declared, FromWorker, Hello, Job, Limits, Reply, Setup
+from assay.runtime.verify.message import (
+    BoxCall,
+    BoxReply,
+    Declared,
+    FromWorker,
+    Hello,
+    Job,
+    JudgeAnswer,
+    JudgeCall,
+    Limits,
+    Reply,
+    Setup,
+)
 from assay.runtime.verify.path import plugin_paths
 from assay.runtime.verify.process import WorkerProcess
 
@@ -40,6 +55,7 @@ class VerifierHost:
         num_concurrent: Most calls at a time in an asynchronous process.
         limits: What each process may use.
         boxes: Where verifiers that ask for a box get it; None: such a verifier does not start. Closed with this host.
+        judges: Whom verifiers ask that ask for a judge; None: such a verifier does not start. Closed with this host.
         paths: Further folders that workers import from.
         namespaces: Enter namespaces where the system lets; False for what they break.
         folder: Where scratch folders are made; None for the system's.
@@ -53,6 +69,7 @@ class VerifierHost:
         num_concurrent: int = 16,
         limits: Limits | None = None,
         boxes: BoxHost | None = None,
+        judges: JudgeHost | None = None,
         paths: Sequence[str] = (),
         namespaces: bool = True,
         folder: Path | None = None,
@@ -62,6 +79,7 @@ class VerifierHost:
         self.num_concurrent = num_concurrent
         self.limits = limits or Limits()
         self.boxes = boxes
+        self.judges = judges
         self.declared: dict[str, Declared] = {}
         self._paths = tuple(paths)
         self._namespaces = namespaces
@@ -73,9 +91,11 @@ class VerifierHost:
         self._failed_starts: dict[Key, int] = {}
         self._slots: dict[int, Slot] = {}
         self._outcomes: list[Outcome] = []
+        self._num_sent = 0
         self._epoll = select.epoll()
-        if boxes is not None:
-            self._epoll.register(boxes.fileno(), select.EPOLLIN)
+        for others in (boxes, judges):
+            if others is not None:
+                self._epoll.register(others.fileno(), select.EPOLLIN)
 
     def start(self, refs: Sequence[VerifierRef]) -> None:
         """Start one process per distribution and mode; more come with the load. Does not wait for them."""
@@ -113,6 +133,13 @@ class VerifierHost:
     def num_running(self) -> int:
         """Jobs in a process."""
         return sum(len(slot.flights) for slot in self._slots.values())
+
+    def held(self) -> set[int]:
+        """Return the jobs that stand still because of a judge: it is asked, or others are in front of them."""
+        asking = {key for key, refs in self._refs.items() if any(self._asks_judge(ref) for ref in refs)}
+        held = {flight.job.job_id for key in asking for flight in self._queues[key]}
+        held |= {n for slot in self._slots.values() for n, flight in slot.flights.items() if flight.num_asked}
+        return held
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -174,8 +201,9 @@ class VerifierHost:
         """End all processes; jobs in flight have no outcome."""
         for slot in list(self._slots.values()):
             self._remove(slot)
-        if self.boxes is not None:
-            self.boxes.close()
+        for others in (self.boxes, self.judges):
+            if others is not None:
+                others.close()
         self._epoll.close()
 
     def __enter__(self) -> "VerifierHost":
@@ -189,6 +217,7 @@ class VerifierHost:
             slot = self._slots.get(number)
             if slot is None:
                 self._on_boxes()
+                self._on_judges()
                 continue
             slot.process.flush()
             for message in slot.process.receive():
@@ -209,6 +238,8 @@ class VerifierHost:
                 raise PluginError("a plugin must load in its worker", got=message.error, at=slot.key.dist)
             if self.boxes is None:
                 _refuse_boxes(message)
+            if self.judges is None:
+                _refuse_judges(message)
             slot.process.hello = message
             self._failed_starts[slot.key] = 0
             self.declared.update(message.declared)
@@ -216,11 +247,14 @@ class VerifierHost:
         if isinstance(message, BoxCall):
             self._on_box_call(slot, message)
             return
+        if isinstance(message, JudgeCall):
+            self._on_judge_call(slot, message)
+            return
         flight = slot.flights.pop(message.job_id, None)
         if flight is None:
             slot.process.is_ended = True
             return
-        self._release(flight)
+        self._release(flight, is_ok=message.status == "ok")
         slot.process.num_jobs += 1
         self._on_reply(flight, message)
         hello, limits = slot.process.hello, self.limits
@@ -245,9 +279,37 @@ class VerifierHost:
                     slot.process.send(BoxReply(answer.call_id, answer.value, answer.error))
                     self._watch(slot)
 
-    def _release(self, flight: Flight) -> None:
+    def _asks_judge(self, ref: str) -> bool:
+        declared = self.declared.get(ref)
+        return declared is not None and "judge" in declared.supplied
+
+    def _on_judge_call(self, slot: Slot, asked: JudgeCall) -> None:
+        flight = slot.flights.get(asked.job_id)
+        if flight is None or self.judges is None or not self._asks_judge(flight.job.ref):
+            slot.process.send(JudgeAnswer(asked.call_id, None, "this call has no judge", "refused"))
+            return
+        flight.stop_clock(self._clock())
+        ref = flight.job.ref
+        self.judges.ask(flight.ask_id, asked.call_id, asked.request, ref, self.declared[ref].version)
+
+    def _on_judges(self) -> None:
+        for ask_id, answer in self.judges.answers() if self.judges is not None else ():
+            for slot in self._slots.values():
+                for flight in slot.flights.values():
+                    if flight.ask_id == ask_id:
+                        flight.start_clock(self._clock())
+                        flight.judge_failure = answer.failure or flight.judge_failure
+                        slot.process.send(answer)
+                        self._watch(slot)
+
+    def _release(self, flight: Flight, *, is_ok: bool = False) -> None:
+        """Take back what one try was lent."""
         if self.boxes is not None and flight.job.sandbox is not None:
             self.boxes.release(flight.job.job_id)
+        if self.judges is not None and flight.has_asked:
+            # What a judge said before it went away is as good as ever; what nobody could read is not.
+            is_kept = is_ok or flight.judge_failure == "outage"
+            flight.spent.add(self.judges.end(flight.ask_id, should_keep=is_kept))
 
     def _on_reply(self, flight: Flight, reply: Reply) -> None:
         if flight.box_failure:
@@ -319,6 +381,8 @@ class VerifierHost:
                 detail,
                 is_timeout=True,
                 num_tries=flight.num_tries,
+                cost_usd=flight.spent.cost_usd,
+                queue_s=flight.spent.queue_s,
             )
         )
 
@@ -341,9 +405,9 @@ class VerifierHost:
         self._queues[self._key_of[flight.job.ref]].appendleft(flight)
 
     def _fail(self, flight: Flight, cause: Cause, detail: str, is_fatal: bool = False) -> None:
-        detail = self._named(flight, detail)
-        outcome = Outcome(flight.job.job_id, None, cause, detail, is_fatal, num_tries=flight.num_tries)
-        self._outcomes.append(outcome)
+        detail, spent = self._named(flight, detail), flight.spent
+        outcome = Outcome(flight.job.job_id, None, cause, detail, is_fatal, False, flight.num_tries)
+        self._outcomes.append(msgspec.structs.replace(outcome, cost_usd=spent.cost_usd, queue_s=spent.queue_s))
 
     def _misfit(self, flight: Flight, reply: Reply) -> str | None:
         """Say why signals break the declaration. The worker checked; but an answer that ran in it may have forged."""
@@ -360,7 +424,9 @@ class VerifierHost:
         return None
 
     def _measurement(self, flight: Flight, signals: dict, wall_s: float) -> Measurement:
-        return Measurement(flight.job.ref, self.declared[flight.job.ref].version, signals, wall_s)
+        spent = flight.spent
+        judged = spent.cost_usd, spent.num_calls, spent.num_cached, spent.queue_s
+        return Measurement(flight.job.ref, self.declared[flight.job.ref].version, signals, wall_s, *judged)
 
     def _named(self, flight: Flight, detail: str) -> str:
         declared = self.declared[flight.job.ref]
@@ -387,6 +453,9 @@ class VerifierHost:
     def _send(self, slot: Slot, flight: Flight) -> None:
         declared = self.declared[flight.job.ref]
         flight.num_tries += 1
+        self._num_sent += 1
+        flight.ask_id = self._num_sent
+        flight.num_asked, flight.has_asked, flight.judge_failure = 0, False, ""
         flight.sent_at = self._clock()
         flight.deadline = flight.sent_at + (flight.job.timeout_s or declared.timeout_s) + _GRACE_S[slot.key.mode]
         slot.flights[flight.job.job_id] = flight
@@ -437,3 +506,19 @@ def _refuse_boxes(hello: Hello) -> None:
                 at=ref,
                 todo="Choose one, such as sandbox=docker",
             )
+
+
+def _refuse_judges(hello: Hello) -> None:
+    for declared in hello.declared.values():
+        if "judge" in declared.supplied:
+            raise no_judge(declared.name)
+
+
+def no_judge(verifier: str, at: str | None = None) -> ConfigError:
+    """Return the error of a verifier that asks a judge where none is chosen."""
+    return ConfigError(
+        f"`{verifier}` asks a judge, and a judge must be chosen for that",
+        got="judge=none",
+        at=at,
+        todo="Add judge=openai judge.base_url=http://HOST:PORT/v1",
+    )

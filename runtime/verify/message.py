@@ -12,6 +12,7 @@ import msgspec
 
 from assay.core.episode import Episode
 from assay.core.error import WireError
+from assay.core.judge import JudgeReply, JudgeRequest
 from assay.core.sandbox import SandboxSpec
 from assay.core.signal import SignalSpec, SignalValue
 
@@ -179,8 +180,38 @@ class BoxReply(msgspec.Struct, frozen=True, array_like=True, tag="box_reply"):
     error: str = ""
 
 
-FromWorker = Hello | Reply | BoxCall
-ToWorker = Setup | Job | BoxReply
+class JudgeCall(msgspec.Struct, frozen=True, array_like=True, tag="judge_call"):
+    """A verifier asks its judge, which the host can reach.
+
+    Attributes:
+        job_id: Of the call that asks.
+        call_id: Named in the answer.
+        request: What it asks.
+    """
+
+    job_id: int
+    call_id: int
+    request: JudgeRequest
+
+
+class JudgeAnswer(msgspec.Struct, frozen=True, array_like=True, tag="judge_answer"):
+    """Answer to a `JudgeCall`.
+
+    Attributes:
+        call_id: Which.
+        reply: None where there is none.
+        error: One line on why not.
+        failure: What kind of failure it is; empty where there is none.
+    """
+
+    call_id: int
+    reply: JudgeReply | None
+    error: str = ""
+    failure: Literal["", "error", "outage", "refused"] = ""
+
+
+FromWorker = Hello | Reply | BoxCall | JudgeCall
+ToWorker = Setup | Job | BoxReply | JudgeAnswer
 
 _encoder = msgspec.msgpack.Encoder()
 

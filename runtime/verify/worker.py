@@ -24,9 +24,22 @@ from assay.core.error import AssayError, PluginError, WireError
 from assay.core.leaf import Leaf, Parser, Verifier
 from assay.core.registry import resolve
 from assay.runtime.verify import call, landlock, namespace, seccomp, warm
+from assay.runtime.verify.ask import JudgeLine, RemoteJudge
 from assay.runtime.verify.box import BoxLine, RemoteBox
 from assay.runtime.verify.descent import kill
-from assay.runtime.verify.message import BoxReply, Declared, FromWorker, Hello, Inbox, Job, Reply, Setup, pack, receive
+from assay.runtime.verify.message import (
+    BoxReply,
+    Declared,
+    FromWorker,
+    Hello,
+    Inbox,
+    Job,
+    JudgeAnswer,
+    Reply,
+    Setup,
+    pack,
+    receive,
+)
 from assay.runtime.verify.room import Room
 
 
@@ -198,25 +211,28 @@ def _first_reply(reader: int, process: int, deadline: float) -> Reply | Literal[
 async def serve_async(channel: socket.socket, leaves: dict[str, Leaf], room: Room) -> None:
     """Run calls as they come, each a task of one loop; the host bounds how many."""
     loop = asyncio.get_running_loop()
-    inbox, running, sending = Inbox(Job | BoxReply), set[asyncio.Task[None]](), asyncio.Lock()
+    inbox, running, sending = Inbox(Job | BoxReply | JudgeAnswer), set[asyncio.Task[None]](), asyncio.Lock()
 
     async def send(message: FromWorker) -> None:
         async with sending:
             await loop.sock_sendall(channel, pack(message))
 
     async def run(job: Job) -> None:
-        reply = await call.execute_async(leaves[job.ref], job, RemoteBox(line, job.job_id))
+        box, judge = RemoteBox(line, job.job_id), RemoteJudge(judges, job.job_id)
+        reply = await call.execute_async(leaves[job.ref], job, box, judge)
         running.discard(asyncio.current_task())
         if not running and not room.clear():
             reply = msgspec.structs.replace(reply, is_dirty=True)
         await send(msgspec.structs.replace(reply, rss_bytes=peak_rss()))
 
-    line = BoxLine(send)
+    line, judges = BoxLine(send), JudgeLine(send)
     channel.setblocking(False)
     while data := await loop.sock_recv(channel, 1 << 16):
         for message in inbox.feed(data):
             if isinstance(message, BoxReply):
                 line.take(message)
+            elif isinstance(message, JudgeAnswer):
+                judges.take(message)
             else:
                 running.add(loop.create_task(run(message)))
 

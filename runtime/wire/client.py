@@ -70,6 +70,7 @@ class Client:
         role: What this worker does.
         is_stopped: The coordinator said that the run is over, or refused this worker.
         num_malformed: Frames dropped so far.
+        waiting: Held leases that wait for a judge; each heartbeat says so.
 
     Example:
         >>> def work(client: Client) -> None:
@@ -91,6 +92,7 @@ class Client:
         self.is_stopped = False
         self.num_malformed = 0
         self.role = role
+        self.waiting: tuple[int, ...] = ()
         self._hello = Hello(role, worker, os.getpid(), (PROTOCOL, PROTOCOL), plan_digest, capacity or {"slots": 1.0})
         self._heartbeat_s = 1.0
         self._context = context or zmq.Context()
@@ -213,7 +215,7 @@ class Client:
             for sequence, report in late:
                 self._unacked[sequence] = (report, now)
             held = tuple(self._held)
-        self._say(socket, [(0, Heartbeat(held)), *late])
+        self._say(socket, [(0, Heartbeat(held, self.waiting)), *late])
 
     def _say(self, socket: "zmq.Socket[bytes]", reports: list[tuple[int, Report]]) -> None:
         socket.send(encode_reports(reports))

@@ -11,8 +11,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from assay.core.declare import Domain, DomainFile, domain_files
     from assay.core.episode import Episode
-    from assay.core.error import AssayError
+    from assay.core.error import AssayError, JudgeError, JudgeOutage, JudgeRefused
     from assay.core.hook import hookimpl, hookspec
+    from assay.core.judge import Judge, JudgeBackend, JudgeReply, JudgeRequest
     from assay.core.leaf import Needs, function, parser, source, tool, verifier
     from assay.core.sandbox import Sandbox
     from assay.core.signal import Signals, signal
@@ -22,6 +23,13 @@ __all__ = [
     "Domain",
     "DomainFile",
     "Episode",
+    "Judge",
+    "JudgeBackend",
+    "JudgeError",
+    "JudgeOutage",
+    "JudgeRefused",
+    "JudgeReply",
+    "JudgeRequest",
     "Needs",
     "Sandbox",
     "Signals",
@@ -42,6 +50,13 @@ _PUBLIC = {
     "Domain": "assay.core.declare:Domain",
     "DomainFile": "assay.core.declare:DomainFile",
     "Episode": "assay.core.episode:Episode",
+    "Judge": "assay.core.judge:Judge",
+    "JudgeBackend": "assay.core.judge:JudgeBackend",
+    "JudgeError": "assay.core.error:JudgeError",
+    "JudgeOutage": "assay.core.error:JudgeOutage",
+    "JudgeRefused": "assay.core.error:JudgeRefused",
+    "JudgeReply": "assay.core.judge:JudgeReply",
+    "JudgeRequest": "assay.core.judge:JudgeRequest",
     "Needs": "assay.core.leaf:Needs",
     "Sandbox": "assay.core.sandbox:Sandbox",
     "Signals": "assay.core.signal:Signals",

@@ -68,7 +68,7 @@ REPORTS: list[wire.Report] = [
     wire.Goodbye("stop"),
     wire.Fault("no room", True),
     wire.TasksReady(9, "spell", "demos", (wire.ReadyTask(7, BLOB, "hh"),), (wire.FailedTask(8, "bad_row", "field a"),)),
-    wire.EpisodeDone(9, 5, BLOB, VERSION, TRACE, 4),
+    wire.EpisodeDone(9, 5, BLOB, VERSION, TRACE, 4, 77),
     wire.EpisodeFailed(9, 5, "engine", "lost"),
     wire.VerdictDone(9, 5, SCORED, 0.25),
     wire.VerifyFailed(9, 5, "process_died", "signal 9"),
@@ -124,7 +124,7 @@ def test_every_message_has_golden_bytes() -> None:
 
 
 def test_field_of_a_later_edition_is_passed_over() -> None:
-    later = msgspec.msgpack.encode([[0, ["heartbeat", [9], "a field nobody knows yet"]]])
+    later = msgspec.msgpack.encode([[0, ["heartbeat", [9], [], "a field nobody knows yet"]]])
     assert [(0, wire.Heartbeat((9,)))] == wire.decode_reports(later)
 
 

@@ -29,6 +29,7 @@ class Desk:
     def __init__(self) -> None:
         self.submitted: dict[int, tuple[str, Episode]] = {}
         self.cancelled: list[int] = []
+        self.waiting: set[int] = set()
         self.verdicts: list[tuple[int, Verdict]] = []
         self.fault: VerifierFault | None = None
         self.is_closed = False
@@ -46,6 +47,9 @@ class Desk:
     def cancel(self, key: int) -> None:
         self.cancelled.append(key)
 
+    def held(self) -> set[int]:
+        return self.waiting
+
     def poll(self, timeout_s: float = 0.0) -> list[tuple[int, Verdict]]:
         if self.fault is not None:
             fault, self.fault = self.fault, None
@@ -62,7 +66,7 @@ class World:
         self.desk = Desk()
         self.reports: list[Report] = []
         desk: Any = self.desk
-        client: Any = SimpleNamespace(send=self.reports.append)
+        client: Any = SimpleNamespace(send=self.reports.append, waiting=())
         self.stage = VerifyStage(desk, self.store, client)
         ref = TaskRef("s", "train", 0)
         task = Task(ref, "local/test@1", {"expected": "yes"})

@@ -1,0 +1,178 @@
+"""`openai`: a judge behind any server that speaks OpenAI's chat completions over HTTP.
+
+Source: OpenAI API reference, "Create chat completion"; of it are used `model`, `messages`, `max_tokens`, `temperature`,
+`seed`, `choices[0].message.content`, `usage`. A revision after `@` pins the model for `assay check` and is sent as part
+of the name, since servers name models as they like.
+"""
+
+import email.utils
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from assay.core.error import ConfigError, JudgeError, JudgeOutage, JudgeRefused
+from assay.core.judge import JudgeReply, JudgeRequest
+
+# Too many, not yet, and whatever the server blames on itself.
+_PASSING = frozenset({408, 409, 425, 429})
+_MAX_SHOWN = 200
+
+
+class _Said(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Said
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class OpenAIJudge:
+    """One server; see `assay.JudgeBackend`.
+
+    Args:
+        base_url: Up to and without `/chat/completions`, such as `http://localhost:8000/v1`.
+        api_key_env: Environment variable that holds the key; None sends none. The key itself is no setting, so that it
+            is written nowhere.
+        prices: USD per million tokens by model: `{large: {input: 0.15, output: 0.6}}`; `*` is for all others.
+
+    Raises:
+        ConfigError: the address is none, holds a password, or the key is not in the environment.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        prices: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
+        self.identity = _address(base_url)
+        self._prices = _prices(prices or {})
+        self._url = f"{self.identity}/chat/completions"
+        self._headers = {"Content-Type": "application/json"}
+        self._key = key = ""
+        if api_key_env is not None:
+            self._key = key = os.environ.get(api_key_env, "")
+            if not key:
+                raise ConfigError(
+                    "a judge's key must be in the environment",
+                    got=f"no {api_key_env}",
+                    at="judge.api_key_env",
+                    todo=f"Run: export {api_key_env}=...",
+                )
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._client: Any = None
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """Send one request; see `assay.Judge`."""
+        import httpx2
+
+        if self._client is None:
+            # The host bounds time and number of requests; proxies and the like come from the environment.
+            self._client = httpx2.AsyncClient(headers=self._headers, timeout=None, limits=httpx2.Limits())
+        body = {
+            "model": request.model,
+            "messages": [{"role": role, "content": text} for role, text in request.messages],
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        try:
+            response = await self._client.post(self._url, content=msgspec.json.encode(body))
+        except httpx2.TransportError as error:
+            raise JudgeOutage("a judge must be reachable", got=self._shown(error), at=self.identity) from None
+        if response.status_code != 200:
+            raise self._failure(response)
+        return self._reply(request.model, response.content)
+
+    async def close(self) -> None:
+        """Close connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _shown(self, what: object) -> str:
+        """Return one line for people; a server may send back the key it was sent."""
+        text = " ".join(str(what).split()) or type(what).__name__
+        return (text.replace(self._key, "***") if self._key else text)[:_MAX_SHOWN]
+
+    def _failure(self, response: Any) -> JudgeError:
+        status = response.status_code
+        got = f"HTTP {status} {self._shown(response.text)}".rstrip()
+        if status in _PASSING or status >= 500:
+            after_s = _retry_after_s(response.headers.get("retry-after"))
+            return JudgeOutage("a judge must be ready", retry_after_s=after_s, got=got, at=self.identity)
+        return JudgeRefused("a judge must take a request", got=got, at=self.identity)
+
+    def _reply(self, model: str, data: bytes) -> JudgeReply:
+        try:
+            completion = msgspec.json.decode(data, type=_Completion)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise JudgeError("a judge must reply with a chat completion", got=str(error), at=self.identity) from None
+        text = completion.choices[0].message.content if completion.choices else None
+        if not text:
+            raise JudgeError("a judge must reply with text", got="none", at=self.identity)
+        usage = completion.usage or _Usage()
+        price = self._prices.get(model) or self._prices.get("*") or (0.0, 0.0)
+        cost_usd = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / 1e6
+        return JudgeReply(text, usage.prompt_tokens, usage.completion_tokens, cost_usd)
+
+
+def _address(base_url: str | None) -> str:
+    parts = urlsplit(base_url or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            "a judge must have an address such as http://localhost:8000/v1", got=base_url, at="judge.base_url"
+        )
+    if parts.username or parts.password or parts.query:
+        raise ConfigError(
+            "a judge's address must hold no secret",
+            got="a user name, password or query",
+            at="judge.base_url",
+            todo="Put the key into an environment variable and name it in judge.api_key_env",
+        )
+    return (base_url or "").rstrip("/")
+
+
+def _prices(given: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+    prices = {}
+    for model, one in given.items():
+        try:
+            read = msgspec.convert(one, dict[str, float])
+            prices[model] = (read.pop("input"), read.pop("output"))
+        except (msgspec.ValidationError, KeyError):
+            read = {"?": 0.0}
+        if read or min(prices[model]) < 0:
+            raise ConfigError(
+                "a model must have two prices of at least 0: {input: USD, output: USD} per million tokens",
+                got=dict(one) if isinstance(one, Mapping) else one,
+                at=f"judge.prices.{model}",
+            )
+    return prices
+
+
+def _retry_after_s(text: str | None) -> float | None:
+    """Read seconds or a date. Source: RFC 9110, section 10.2.3."""
+    if text is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
