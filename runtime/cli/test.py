@@ -3,24 +3,19 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from assay.core.error import AssayError, PluginError
 from assay.core.registry import Registry, installed
 from assay.dsl.compile import Compiled
-from assay.dsl.domain import open_source
 from assay.dsl.expr.function import Entry
 from assay.dsl.index import DomainIndex, read_domain_file
-from assay.dsl.program import Program, Use
 from assay.dsl.reduce import Grader, functions_of
-from assay.dsl.rows import check_row, split_fields
 from assay.runtime.cli.job import has_errors, print_findings
 from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.preflight.example import Outcome, run_example
+from assay.runtime.preflight.reading import Reading, read_rows
 
 if TYPE_CHECKING:
     from assay.runtime.preflight.control import Trial
@@ -39,14 +34,6 @@ examples:
   assay test quickstart.spell --controls
   assay test fix_bug.yaml --rows 100
 """
-
-
-class Row(msgspec.Struct, frozen=True):
-    """How reading one split went; `problem` is empty where all rows fit."""
-
-    split: str
-    count: int
-    problem: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,11 +64,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     is_untried = False
     for name, compiled in found:
         outcomes: list[Outcome] = []
-        rows: list[Row] = []
+        rows: list[Reading] = []
         if compiled.program is not None:
             grader = Grader(compiled.program, functions)
             outcomes = [run_example(grader, example) for example in compiled.program.examples]
-            rows = list(_rows(compiled.program, compiled.base, registry, arguments.rows))
+            rows = list(read_rows(compiled.program, compiled.base, registry, arguments.rows))
         trials = _controls(name, compiled, registry, functions, arguments) if arguments.controls else []
         problems = [outcome.problem for outcome in outcomes] + [row.problem for row in rows]
         problems += [trial.problem for trial in trials if not trial.is_lost]
@@ -124,32 +111,11 @@ def _controls(
         return try_controls([subject], host, arguments.rows)
 
 
-def _rows(program: Program, base: Path, registry: Registry, limit: int) -> Iterator[Row]:
-    for split, data in program.data.items():
-        if not isinstance(data, Use) or limit == 0:
-            continue
-        fields = split_fields(program.fields, split)
-        count = 0
-        try:
-            source = open_source(registry.find("source", data.leaf).value, data, program.params, base, split)
-            for count in range(min(len(source), limit)):
-                if (reason := check_row(source.read(count), fields)) is not None:
-                    yield Row(split, count, f"DA001: row {count} {reason}")
-                    break
-            else:
-                count = min(len(source), limit)
-                yield Row(split, count, "" if count else "DA001: a source must have rows, got none")
-        except AssayError as error:
-            yield Row(split, count, f"{error.error_code}: {error}")
-        except Exception as error:  # a source is a package's code; whatever it raises is what this verb looks for
-            yield Row(split, count, f"DA001: row {count} must be readable, got {type(error).__name__}: {error}")
-
-
 def _print(
     name: str,
     compiled: Compiled,
     outcomes: list[Outcome],
-    rows: list[Row],
+    rows: list[Reading],
     trials: "list[Trial]",
     terminal: Terminal,
 ) -> None:
@@ -188,7 +154,7 @@ def _cells(trial: "Trial") -> tuple[str, ...]:
 
 
 def _to_json(
-    name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Row], trials: "list[Trial]"
+    name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Reading], trials: "list[Trial]"
 ) -> dict[str, Any]:
     return {
         "domain": name,

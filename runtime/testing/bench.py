@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
+from typing import Literal
 
 from assay.core.episode import Episode
 from assay.core.leaf import Leaf, Verifier
@@ -15,6 +16,7 @@ from assay.runtime.verify.grade import mode_of
 from assay.runtime.verify.host import Outcome, VerifierHost, VerifierRef
 from assay.runtime.verify.message import Job
 
+How = Literal["nothing", "hang", "crash", "exit", "output", "fork"]
 _numbers = count(1)
 
 
@@ -44,7 +46,7 @@ class LeafBench:
         """Call the leaf once for each, in order; returns what came of each."""
         return [self._run(job_of(case, self._ref, self._spec)) for case in cases]
 
-    def endanger(self, how: str, timeout_s: float) -> tuple[Outcome, str]:
+    def endanger(self, how: How, timeout_s: float) -> tuple[Outcome, str]:
         """Misbehave inside the leaf's process; returns what came of it and the mark of what it may have left."""
         number = next(_numbers)
         mark = str(number)

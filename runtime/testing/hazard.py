@@ -28,7 +28,7 @@ class Survived(Signals, frozen=True):
 
 
 @verifier("testing.hazard", version=1, timeout="30s")
-def hazard(how: Literal["hang", "crash", "exit", "output", "fork"], mark: str) -> Survived:
+def hazard(how: Literal["nothing", "hang", "crash", "exit", "output", "fork"], mark: str) -> Survived:
     """Misbehave in the way asked for."""
     match how:
         case "hang":

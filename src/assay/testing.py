@@ -11,23 +11,46 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.runtime.testing.case import Case
+    from assay.runtime.testing.config_dir import ConfigDirContract
     from assay.runtime.testing.contract import Contract, ContractBroken
+    from assay.runtime.testing.domain import DomainContract
+    from assay.runtime.testing.function import FunctionContract
     from assay.runtime.testing.hostile import HOSTILE
+    from assay.runtime.testing.parser import ParserContract
+    from assay.runtime.testing.sandbox import SandboxContract
+    from assay.runtime.testing.source import SourceContract
+    from assay.runtime.testing.tool import ToolCase, ToolContract
     from assay.runtime.testing.verifier import VerifierContract
 
 __all__ = [
     "HOSTILE",
     "Case",
+    "ConfigDirContract",
     "Contract",
     "ContractBroken",
+    "DomainContract",
+    "FunctionContract",
+    "ParserContract",
+    "SandboxContract",
+    "SourceContract",
+    "ToolCase",
+    "ToolContract",
     "VerifierContract",
 ]
 
 _PUBLIC = {
     "HOSTILE": "assay.runtime.testing.hostile:HOSTILE",
     "Case": "assay.runtime.testing.case:Case",
+    "ConfigDirContract": "assay.runtime.testing.config_dir:ConfigDirContract",
     "Contract": "assay.runtime.testing.contract:Contract",
     "ContractBroken": "assay.runtime.testing.contract:ContractBroken",
+    "DomainContract": "assay.runtime.testing.domain:DomainContract",
+    "FunctionContract": "assay.runtime.testing.function:FunctionContract",
+    "ParserContract": "assay.runtime.testing.parser:ParserContract",
+    "SandboxContract": "assay.runtime.testing.sandbox:SandboxContract",
+    "SourceContract": "assay.runtime.testing.source:SourceContract",
+    "ToolCase": "assay.runtime.testing.tool:ToolCase",
+    "ToolContract": "assay.runtime.testing.tool:ToolContract",
     "VerifierContract": "assay.runtime.testing.verifier:VerifierContract",
 }
 
