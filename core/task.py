@@ -12,7 +12,7 @@ class TaskRef(msgspec.Struct, frozen=True, array_like=True, order=True):
 
     Attributes:
         source: Digest of the source and its arguments.
-        split: `train`, `eval` or `demos`.
+        split: `train`, `eval`, `demos` or `canary`.
         index: Position in the source, from 0.
     """
 

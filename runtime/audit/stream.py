@@ -63,7 +63,7 @@ class Audit:
     """See the module.
 
     Args:
-        subject: The entry.
+        subject: The entry; without terms they are those of the first verdict.
         thresholds: Windows and levels.
 
     Attributes:
@@ -97,6 +97,9 @@ class Audit:
         Returns:
             What begins and what is over.
         """
+        if plays and not self.subject.terms:
+            self.subject = Subject(tuple(plays[0].terms))
+            self.total = self._block()
         self._ended[group] = Fold(self.subject.terms, group, task, plays) if plays else None
         return self._proceed() if self._order[0] == group else []
 

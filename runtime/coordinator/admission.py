@@ -5,7 +5,7 @@ from collections import Counter
 
 from assay.core.blob import BlobRef
 from assay.core.wire import Split
-from assay.runtime.coordinator import credit, feed, record, share
+from assay.runtime.coordinator import audit, credit, feed, record, share
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.lease import queue_rollout
 from assay.runtime.coordinator.rule import holds
@@ -39,6 +39,7 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
         source = run.feed(entry.name, "train")
         for index, body in feed.take(run, out, source, 1):
             group = _group(run, out, entry, "train", index, body, entry.group_size)
+            audit.plan(run, group)
             run.admitted[entry.name] = run.admitted.get(entry.name, 0) + 1
             run.planned[entry.name] += 1
             pending[entry.name] += 1

@@ -265,7 +265,8 @@ class Core:
         step(run, episode, "rolled")
         episode.version, episode.trajectory = report.version, report.trajectory
         episode.tokens, episode.trained_tokens = report.trace.tokens, report.num_trained_tokens
-        episode.wall_s = report.trace.wall_s
+        episode.turns, episode.is_truncated = report.trace.turns, report.trace.truncated
+        episode.answer, episode.wall_s = report.answer, report.trace.wall_s
         share.charge(run, episode.group, "compute_s", episode.wall_s)
         tally = run.tallies[episode.group.entry.name]
         tally.sampled_episodes += 1

@@ -11,7 +11,7 @@ from assay.core.lifecycle import DropReason
 from assay.core.scheduler import TaskStats
 from assay.core.verdict import Cause, Scored, Unscored, Verdict
 from assay.core.wire import Cancel
-from assay.runtime.coordinator import level, patience, record, share
+from assay.runtime.coordinator import audit, level, patience, record, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.lease import end
 from assay.runtime.coordinator.state import Episode, Group, Run
@@ -58,6 +58,8 @@ def cancel(run: Run, out: list[Instruction], group: Group, reason: DropReason) -
         if episode.lease is not None:
             out.append(Send(episode.lease.worker.peer, Cancel((episode.lease.number,))))
             end(run, episode.lease)
+    if group.purpose == "train":
+        audit.skip(run, out, group)
     _drop_group(run, group, reason)
 
 
@@ -87,6 +89,7 @@ def _resolve(run: Run, out: list[Instruction], group: Group) -> None:
     """Every sibling of a training group is verified or dropped."""
     scored = [episode for episode in group.episodes if episode.state == "scored"]
     rewards = [episode.reward for episode in scored if episode.reward is not None]
+    audit.end(run, out, group, scored)
     if scored:
         _tally(run, out, group, scored)
     if len(scored) < group.entry.min_scored:

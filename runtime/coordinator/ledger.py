@@ -20,7 +20,7 @@ STATEMENTS: dict[Statement, str] = {
     "grp": "INSERT OR REPLACE INTO grp VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "planned": "INSERT INTO submission (episode, grp, sibling, seed, planned_s) VALUES (?, ?, ?, ?, ?)",
     "lost": "DELETE FROM rollout WHERE episode = ?",
-    "rolled": "INSERT OR REPLACE INTO rollout VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "rolled": "INSERT OR REPLACE INTO rollout VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "verdict": "INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?)",
     "state": "UPDATE submission SET ended = ?, reason = ?, retries = ? WHERE episode = ?",
     "batch": "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?)",
@@ -57,6 +57,8 @@ class Ledger:
             # In one transaction: a reader finds all tables or no ledger.
             schema = (Path(__file__).parent / "schema.sql").read_text()
             self._db.executescript(f"BEGIN IMMEDIATE; {schema} COMMIT;")
+            if not has_answers(self._db):
+                self._db.execute("ALTER TABLE rollout ADD COLUMN answer INTEGER NOT NULL DEFAULT 0")
             self.incarnation = self._open(plan_digest)
         except sqlite3.Error as error:
             raise StoreError("the ledger must be a writable SQLite file", got=error, at=path) from None
@@ -121,6 +123,11 @@ class Ledger:
     def close(self) -> None:
         """Close the file; what was committed stays."""
         self._db.close()
+
+
+def has_answers(db: sqlite3.Connection) -> bool:
+    """Whether a ledger holds the digests of answers; earlier ones do not."""
+    return any(row[1] == "answer" for row in db.execute("PRAGMA table_info(rollout)"))
 
 
 def read_only(path: Path) -> sqlite3.Connection:

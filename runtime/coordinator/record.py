@@ -69,6 +69,7 @@ def rolled(report: EpisodeDone, now_s: float) -> Write:
             report.trace.tokens,
             report.num_trained_tokens,
             now_s,
+            report.answer,
         ),
     )
 

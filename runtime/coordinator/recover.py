@@ -11,9 +11,9 @@ import msgspec
 from assay.core.blob import BlobRef
 from assay.core.group import Batch
 from assay.core.scheduler import TaskStats
-from assay.core.trajectory import WeightVersion
+from assay.core.trajectory import Trace, WeightVersion
 from assay.core.wire import Checkpoint, Weights
-from assay.runtime.coordinator import lease, level, share
+from assay.runtime.coordinator import audit, lease, level, share
 from assay.runtime.coordinator.feed import task_ref
 from assay.runtime.coordinator.ledger import Ledger
 from assay.runtime.coordinator.record import Standing
@@ -24,6 +24,7 @@ from assay.runtime.coordinator.transition import _OPEN
 _blob = msgspec.msgpack.Decoder(BlobRef).decode
 _batch = msgspec.msgpack.Decoder(Batch).decode
 _terms = msgspec.json.Decoder(dict[str, float]).decode
+_trace = msgspec.json.Decoder(Trace).decode
 
 
 def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:
@@ -40,6 +41,7 @@ def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:
     _read_episodes(run, ledger)
     _read_batches(run, ledger)
     _read_tallies(run, ledger)
+    audit.read(run, ledger)
     return run, last_s
 
 
@@ -151,7 +153,8 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
             run.evaluations[evaluation].num_open += 1
     query = (
         "SELECT e.episode, e.grp, e.sibling, e.seed, e.planned_s, e.state, e.reason, e.retries, e.version, "
-        "e.trajectory, e.tokens, e.trained_tokens, e.reward, e.success, e.terms, json_extract(e.trace, '$[7]') "
+        "e.trajectory, e.tokens, e.trained_tokens, e.reward, e.success, e.terms, e.trace, "
+        "(SELECT answer FROM rollout r WHERE r.episode = e.episode) "
         "FROM episode e JOIN grp g ON g.grp = e.grp "
         "WHERE g.state IN ('open', 'ready', 'batched') ORDER BY e.episode"
     )
@@ -174,8 +177,9 @@ def _read_episodes(run: Run, ledger: Ledger) -> None:
 
 def _restore(run: Run, row: tuple) -> None:
     number, grp, sibling, seed, planned_s, state, reason, retries = row[:8]
-    version, trajectory, tokens, trained_tokens, reward, success, terms, wall_s = row[8:]
+    version, trajectory, tokens, trained_tokens, reward, success, terms, text, answer = row[8:]
     group = run.groups[grp]
+    trace = _trace(text) if text else None
     episode = Episode(
         number,
         group,
@@ -189,7 +193,10 @@ def _restore(run: Run, row: tuple) -> None:
         trajectory=None if trajectory is None else _blob(trajectory),
         tokens=tokens or 0,
         trained_tokens=trained_tokens or 0,
-        wall_s=wall_s or 0.0,
+        turns=trace.turns if trace else 0,
+        is_truncated=trace.truncated if trace else False,
+        answer=answer or 0,
+        wall_s=trace.wall_s if trace else 0.0,
         reward=reward,
         success=bool(success),
         terms={} if terms is None else _terms(terms),

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS meta (
 
 CREATE TABLE IF NOT EXISTS task (    -- bodies that source workers made, and rows that could not be made
     entry TEXT NOT NULL,
-    split TEXT NOT NULL,             -- train | eval | demos
+    split TEXT NOT NULL,             -- train | eval | demos | canary
     idx INTEGER NOT NULL,
     hash TEXT NOT NULL,              -- Task.hash; empty where the row failed
     blob BLOB,                       -- msgpack BlobRef; NULL where the row failed
@@ -54,7 +54,8 @@ CREATE TABLE IF NOT EXISTS rollout (
     trace TEXT NOT NULL,             -- JSON of core.trajectory.Trace
     tokens INTEGER NOT NULL,         -- sampled
     trained_tokens INTEGER NOT NULL,
-    rolled_s REAL NOT NULL
+    rolled_s REAL NOT NULL,
+    answer INTEGER NOT NULL DEFAULT 0 -- 63-bit digest of the answer; 0 where there is none
 );
 
 CREATE TABLE IF NOT EXISTS verdict (

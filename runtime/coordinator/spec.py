@@ -11,6 +11,8 @@ from assay.core.error import ConfigError
 from assay.core.scheduler import Sampler, Scheduler
 from assay.core.stage_rule import Condition, StageRule
 from assay.core.wire import Split, StageKind, Weights
+from assay.runtime.audit.finding import Range
+from assay.runtime.audit.threshold import Thresholds
 from assay.runtime.coordinator.policy import has_spread
 from assay.runtime.scheduler.fifo import Fifo
 
@@ -46,6 +48,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
         sampler: Picks training tasks; None walks through all in seeded order.
         unlock: Not played before this holds; None from the start.
         levels: From easy to hard; their sizes sum to that of `train`. Empty: every row is open from the start.
+        ranges: Proved ends of each term of the reward, `section.name` in the order of the sum.
     """
 
     name: str
@@ -63,6 +66,7 @@ class EntrySpec(msgspec.Struct, frozen=True):
     sampler: Sampler | None = None
     unlock: Condition | None = None
     levels: tuple[LevelSpec, ...] = ()
+    ranges: dict[str, Range] = {}
 
 
 class StageSpec(msgspec.Struct, frozen=True):
@@ -137,6 +141,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         rollout_scheduler: Which waiting episode goes to which rollout worker.
         verify_scheduler: The same for verification.
         should_shuffle_rewards: The control that must teach nothing: permute rewards inside each group.
+        audit: When the reward audit raises a finding.
     """
 
     plan_digest: str
@@ -159,6 +164,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     rollout_scheduler: Scheduler = Fifo()
     verify_scheduler: Scheduler = Fifo()
     should_shuffle_rewards: bool = False
+    audit: Thresholds = Thresholds()
 
     @property
     def lease_s(self) -> float:

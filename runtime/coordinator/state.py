@@ -14,6 +14,8 @@ from assay.core.scheduler import TaskStats, Waiting
 from assay.core.task import TaskRef
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Checkpoint, Role, Split, Weights
+from assay.runtime.audit.finding import Subject
+from assay.runtime.audit.stream import Audit
 from assay.runtime.coordinator.spec import EntrySpec, RunSpec
 
 
@@ -65,6 +67,9 @@ class Episode:
     trajectory: BlobRef | None = None
     tokens: int = 0
     trained_tokens: int = 0
+    turns: int = 0
+    is_truncated: bool = False
+    answer: int = 0
     wall_s: float = 0.0
     reward: float | None = None
     success: bool = False
@@ -234,6 +239,8 @@ class Run:
         books_from: Number of the first group in the accounts.
         standings: Units and trained groups per entry after each of the last steps.
         starved: Entries far below their target over the last steps.
+        audits: What the rewards of each entry pay for.
+        canaries: Entry and row of canary tasks that were solved.
         dirty: Episodes whose state the ledger does not know yet.
         dirty_groups: The same for groups.
     """
@@ -259,6 +266,10 @@ class Run:
         self.standings: deque[dict[str, tuple[float, int]]] = deque()
         self.starved: set[str] = set()
         self.tallies = {entry.name: Tally() for entry in spec.entries}
+        self.audits = {
+            entry.name: Audit(Subject(tuple(entry.ranges), entry.ranges), spec.audit) for entry in spec.entries
+        }
+        self.canaries: set[tuple[str, int]] = set()
         self.evaluations: dict[str, Evaluation] = {}
         self.open_evaluation: Evaluation | None = None
         self.batches: dict[int, TakenBatch] = {}

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from assay.core.lifecycle import Counts
-from assay.runtime.coordinator import curriculum, share
+from assay.runtime.coordinator import audit, curriculum, share
 from assay.runtime.coordinator.rule import view
 from assay.runtime.coordinator.spec import StageSpec
 from assay.runtime.coordinator.state import Run
@@ -23,6 +23,7 @@ class EntryStatus(msgspec.Struct, frozen=True):
         duration_bias: Mean trained tokens over mean sampled tokens, per episode; 1 where no length is preferred.
         is_starved: It got less than a quarter of its target, or no group was trained, over the last steps.
         level: Its difficulty, such as `digits=4`; empty where it has no levels.
+        audit: Names of the findings of the audit that stand.
     """
 
     share: float
@@ -32,6 +33,7 @@ class EntryStatus(msgspec.Struct, frozen=True):
     duration_bias: float
     is_starved: bool = False
     level: str = ""
+    audit: tuple[str, ...] = ()
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -189,5 +191,6 @@ def _entries(run: Run) -> dict[str, EntryStatus]:
             trained / sampled if sampled and trained else 1.0,
             name in run.starved,
             entry.levels[tally.level].name if entry.levels else "",
+            audit.standing(run, name),
         )
     return entries

@@ -31,6 +31,7 @@ from assay.core.wire import (
     Weights,
 )
 from assay.dsl.program import Program
+from assay.runtime.audit.answer import answer_digest
 from assay.runtime.run.argument import bind
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.stage.probe import Probe
@@ -231,7 +232,8 @@ class RolloutStage:
         first = WeightVersion.unpack(int(trajectory.segments[0].versions.to_list()[0]))
         lease = episode.lease
         num_trained = sum(sum(segment.loss_mask.data) for segment in trajectory.segments)
-        return EpisodeDone(lease.lease, lease.episode, ref, first, trajectory.trace, num_trained)
+        told = answer_digest(answer)
+        return EpisodeDone(lease.lease, lease.episode, ref, first, trajectory.trace, num_trained, told)
 
     def _expire(self) -> None:
         now = time.monotonic()

@@ -52,7 +52,7 @@ def _writes() -> list[Write]:
         writes.append(Write("planned", (number, group, 0, 1, 0.5)))
         if number != 5:
             # The group of step 7 was sampled by the weights of step 5: one update behind those it trained.
-            writes.append(Write("rolled", (number, 5, b"", "{}", 2, 2, 1.0)))
+            writes.append(Write("rolled", (number, 5, b"", "{}", 2, 2, 1.0, 0)))
             verdict = '["unscored","infra","x"]' if reward is None else "{}"
             writes.append(Write("verdict", (number, reward, success, "{}", verdict, 0.1, 2.0)))
         if ended is not None:
@@ -124,7 +124,7 @@ def test_summary_says_target_and_realised_share_in_the_unit_of_balance(
         for _ in range(size):
             trace = msgspec.json.encode(Trace(1, 9, 1, wall_s=1.5 if name == "d" else 0.5)).decode()
             writes.append(Write("planned", (episode, number, 0, 1, 0.5)))
-            writes.append(Write("rolled", (episode, 0, b"", trace, 9, tokens, 1.0)))
+            writes.append(Write("rolled", (episode, 0, b"", trace, 9, tokens, 1.0, 0)))
             writes.append(Write("verdict", (episode, 1.0, True, "{}", "{}", 0.3 if name == "d" else 0.5, 2.0)))
             writes.append(Write("state", (state, "", 0, episode)))
             episode += 1

@@ -141,7 +141,7 @@ class World:
         for number, (_, trajectory) in enumerate(self.episodes):
             blob, trace = pack(store.put(pack(trajectory))), trajectory.trace
             writes.append(Write("planned", (number, number // 4, number % 4, 1, 0.0)))
-            writes.append(Write("rolled", (number, 0, blob, text(trace), trace.tokens, trace.tokens, 1.0)))
+            writes.append(Write("rolled", (number, 0, blob, text(trace), trace.tokens, trace.tokens, 1.0, 0)))
             verdict = self.verdicts[number]
             told: tuple[object, ...] = (None, None, None)
             if isinstance(verdict, Scored):

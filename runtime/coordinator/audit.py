@@ -1,0 +1,81 @@
+"""The reward audit as the core keeps it: groups in, alarms into the log.
+
+An alarm lies in the transaction that holds the verdict that raised it. What the audit knows is rebuilt from verdicts,
+so a run that is killed and resumed logs each alarm once.
+"""
+
+from collections.abc import Sequence
+
+from assay.runtime.audit.replay import replay
+from assay.runtime.audit.stream import Alarm
+from assay.runtime.coordinator import record
+from assay.runtime.coordinator.instruction import Instruction
+from assay.runtime.coordinator.ledger import Ledger
+from assay.runtime.coordinator.state import Episode, Group, Run
+
+RAISED, OVER = "audit", "audit_over"
+"""Names of the events in the log."""
+
+
+def plan(run: Run, group: Group) -> None:
+    """A training group was planned."""
+    run.audits[group.entry.name].plan(group.number)
+
+
+def end(run: Run, out: list[Instruction], group: Group, scored: Sequence[Episode]) -> None:
+    """A training group is verified.
+
+    Args:
+        run: Changed.
+        out: Takes the alarms.
+        group: The group.
+        scored: Its scored siblings.
+    """
+    _tell(run, out, group, run.audits[group.entry.name].end(group.number, group.index, scored))
+
+
+def skip(run: Run, out: list[Instruction], group: Group) -> None:
+    """A training group was taken back."""
+    _tell(run, out, group, run.audits[group.entry.name].skip(group.number))
+
+
+def canary(run: Run, out: list[Instruction], episode: Episode) -> None:
+    """A canary was graded: log the first success on each."""
+    group = episode.group
+    at = (group.entry.name, group.index)
+    if episode.success and at not in run.canaries:
+        run.canaries.add(at)
+        text = f"no honest policy solves row {group.index} of data.canary, and episode {episode.number} did"
+        out.append(record.log(RAISED, line(group.entry.name, "canary", "", text, episode.number), run.now_s))
+
+
+def standing(run: Run, entry: str) -> tuple[str, ...]:
+    """Return the names of the findings of an entry that stand."""
+    names = {name for name, _ in run.audits[entry].raised}
+    if any(name == entry for name, _ in run.canaries):
+        names.add("canary")
+    return tuple(sorted(names))
+
+
+def read(run: Run, ledger: Ledger) -> None:
+    """Rebuild the audits from a ledger; what they raise on the way was logged."""
+    replay(ledger.rows, run.audits)
+    rows = ledger.rows(
+        "SELECT DISTINCT g.entry, g.idx FROM grp g JOIN submission s ON s.grp = g.grp "
+        "JOIN verdict v ON v.episode = s.episode WHERE g.split = 'canary' AND v.success"
+    )
+    run.canaries.update((entry, index) for entry, index in rows)
+
+
+def line(entry: str, name: str, subject: str, text: str, episode: int) -> str:
+    """Return a finding as the log has it."""
+    what = f"{name} {subject}" if subject else name
+    shown = f"; see episode {episode}" if episode >= 0 else ""
+    return f"{entry} {what}: {text}{shown}"
+
+
+def _tell(run: Run, out: list[Instruction], group: Group, alarms: Sequence[Alarm]) -> None:
+    for alarm in alarms:
+        one = alarm.judgement
+        what = RAISED if alarm.is_on else OVER
+        out.append(record.log(what, line(group.entry.name, one.name, one.subject, one.text, one.episode), run.now_s))
