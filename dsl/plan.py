@@ -4,6 +4,7 @@ It says what would run before anything does. Workers get their part of it, resol
 """
 
 import math
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,7 @@ from assay.core.error import SourceError
 from assay.dsl.curriculum import CompiledCurriculum
 from assay.dsl.expr.show import show
 from assay.dsl.mix import Curriculum
-from assay.dsl.program import Program
+from assay.dsl.program import Program, Use
 from assay.dsl.source.diagnostic import Finding
 
 # A rollout that nothing has measured yet.
@@ -76,8 +77,8 @@ class Edge(msgspec.Struct, frozen=True):
     limit: int
 
 
-class PlanEntry(msgspec.Struct, frozen=True):
-    """One mix entry: share, group, and what is proved of its domain."""
+class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One mix entry: share, group, what is proved of its domain, its levels and its own sampler where it has any."""
 
     name: str
     identity: str
@@ -91,6 +92,8 @@ class PlanEntry(msgspec.Struct, frozen=True):
     deterministic: bool
     cost_s: float
     unlock: str
+    levels: dict[str, list[Any]] = {}
+    sampler: str = ""
 
 
 class PlanStage(msgspec.Struct, frozen=True):
@@ -103,8 +106,8 @@ class PlanStage(msgspec.Struct, frozen=True):
     share: dict[str, float]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """The whole graph; see the module."""
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole graph; see the module. `admit` is empty where every group is admitted."""
 
     name: str
     curriculum_digest: str
@@ -115,6 +118,9 @@ class Plan(msgspec.Struct, frozen=True):
     edges: tuple[Edge, ...]
     verify_s_per_step: float
     deterministic_share: float
+    admit: str = ""
+    advantage: str = "per_group"
+    sampler: str = ""
 
     @property
     def digest(self) -> str:
@@ -164,6 +170,9 @@ class _Builder:
             edges=self.edges(nodes, rl_batch, group),
             verify_s_per_step=verify * rl_batch,
             deterministic_share=math.fsum(weights[n] for n, facts in self.facts.items() if facts.deterministic),
+            admit="" if self.curriculum.admit is None else show(self.curriculum.admit),
+            advantage=self.curriculum.advantage,
+            sampler=_call(self.curriculum.sampler),
         )
 
     def entry(self, name: str) -> PlanEntry:
@@ -182,6 +191,8 @@ class _Builder:
             deterministic=facts.deterministic,
             cost_s=facts.cost_s,
             unlock="" if entry.unlock is None else show(entry.unlock),
+            levels=self.curriculum.levels.get(name, {}),
+            sampler=_call(entry.sampler),
         )
 
     def stage(self, index: int) -> PlanStage:
@@ -259,6 +270,12 @@ class _Builder:
             edges.append(Edge("group", "update", "batches", self.resources.max_staleness + 1))
             edges.append(Edge("update", "rollout", "weight versions", 1))
         return tuple(edges)
+
+
+def _call(use: Use | None) -> str:
+    if use is None:
+        return ""
+    return f"{use.leaf}({', '.join(f'{part.name}={show(part.value)}' for part in use.arguments)})"
 
 
 def _cache_part(program: Program, depends_on: str) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 
 import msgspec
 
@@ -89,7 +90,7 @@ def _show(plan: Plan, form: str) -> str:
 
     if form == "json":
         return json.dumps(msgspec.to_builtins(plan), indent=2)
-    return plan_text(plan) if form == "text" else plan_mermaid(plan)
+    return plan_text(plan, shutil.get_terminal_size((100, 24)).columns) if form == "text" else plan_mermaid(plan)
 
 
 def _refuse(findings: list[Finding], terminal: Terminal) -> int:
