@@ -7,7 +7,7 @@ and runs nothing. The decorated object stays callable, so that a test calls it l
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from assay.core.signal import Signals, SignalSpec, check_signals, read_signals
 
 Tier = Literal["auto", "judge", "human"]
 Isolation = Literal["fresh", "shared", "worker", "fork"]
+Ladder = Callable[..., Mapping[str, Sequence[Any]]]
 
 # Parameters that the runtime supplies, by the kind of leaf.
 SUPPLIED = {
@@ -170,9 +171,23 @@ class SourceLeaf(Leaf):
 
     leaf = "source"
 
-    def __init__(self, name: str, version: int, function: Callable[..., Any], *, is_local: bool) -> None:
+    def __init__(
+        self, name: str, version: int, function: Callable[..., Any], *, is_local: bool, levels: Ladder | None
+    ) -> None:
         super().__init__(name, version, function)
         self.is_local = is_local
+        self._levels = levels
+        self._asked = frozenset() if levels is None else frozenset(inspect.signature(levels).parameters)
+
+    def ladder(self, arguments: Mapping[str, Any]) -> Mapping[str, Sequence[Any]] | None:
+        """Return the attributes of difficulty of one call with their values from easy to hard; None where unstated.
+
+        Raises:
+            Exception: whatever the source's own function raises.
+        """
+        if self._levels is None:
+            return None
+        return self._levels(**{name: value for name, value in arguments.items() if name in self._asked})
 
 
 class Parser(Leaf):
@@ -333,15 +348,19 @@ def verifier(
     return decorate
 
 
-def source(name: str, *, version: int, local: bool = False) -> Callable[[Callable[..., Any]], SourceLeaf]:
+def source(
+    name: str, *, version: int, local: bool = False, levels: Ladder | None = None
+) -> Callable[[Callable[..., Any]], SourceLeaf]:
     """Declare a source of task rows.
 
     Args:
         name: Such as `jsonl`.
         version: Raise it whenever the same arguments may give other rows.
         local: Rows are cheap to read from local files, so `assay check` reads them.
+        levels: From the arguments of a call that it names to the attributes of difficulty, each with its values from
+            easy to hard. `assay check` calls it: it imports nothing heavy.
     """
-    return lambda function: SourceLeaf(name, version, function, is_local=local)
+    return lambda function: SourceLeaf(name, version, function, is_local=local, levels=levels)
 
 
 def parser(name: str, *, version: int) -> Callable[[Callable[..., str | None]], Parser]:

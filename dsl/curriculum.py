@@ -26,11 +26,11 @@ from assay.dsl.expr.node import Expr
 from assay.dsl.expr.scope import Scope
 from assay.dsl.index import DomainIndex, Found, read_domain_file
 from assay.dsl.leaf import bind_call, make_refusal
+from assay.dsl.level import read_levels
 from assay.dsl.lint.budget import check_budgets
 from assay.dsl.lint.reach import closed_entries
 from assay.dsl.mix import Curriculum, MixEntry, Stage
 from assay.dsl.program import Program, Use
-from assay.dsl.rows import plain_value
 from assay.dsl.schema import check_shape, read_number
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
 from assay.dsl.source.mark import Mapping, Node, Scalar, Span
@@ -315,30 +315,19 @@ class _Compiler:
 
     def levels(self) -> dict[str, dict[str, Any]]:
         node = self.tree.get("levels")
-        levels = {}
+        levels: dict[str, dict[str, Any]] = {}
         for entry in node if isinstance(node, Mapping) else ():
             name = entry.key.text
             if name not in self.entries:
                 self.say("CU001", entry.key.span, f"unknown entry `{name}`", suggestion(name, self.entries))
-            elif isinstance(entry.value, Mapping):
-                self.attributes(name, entry.value)
-                levels[name] = {item.key.text: plain_value(item.value) for item in entry.value}
+            elif isinstance(entry.value, Mapping) and f"levels.{name}" not in self.faulty:
+                domain = self.domains.get(name)
+                program = None if domain is None else domain.program
+                data = None if program is None else program.data.get("train")
+                params = {} if program is None else program.params
+                levels[name], found = read_levels(entry.value, data, params, self.registry)
+                self.findings += found
         return levels
-
-    def attributes(self, name: str, node: Mapping) -> None:
-        """A difficulty attribute is a parameter of the entry's source."""
-        domain = self.domains.get(name)
-        use = None if domain is None or domain.program is None else domain.program.data.get("train")
-        if not isinstance(use, Use):
-            return
-        parameters = self.registry.find("source", use.leaf).value.bound_parameters
-        known = [parameter.name for parameter in parameters if not parameter.is_variadic]
-        if any(parameter.is_variadic and parameter.is_keyword_only for parameter in parameters):
-            return
-        for entry in node:
-            if entry.key.text not in known:
-                message = f"source `{use.leaf}` has no attribute `{entry.key.text}`"
-                self.say("CU001", entry.key.span, message, suggestion(entry.key.text, known))
 
     def say(self, code: str, span: Span, message: str, hint: str = "") -> None:
         self.findings.append(finding(code, span, message, hint))
