@@ -1,7 +1,8 @@
 """Boxes for a loop that must not wait: calls go to a thread with an event loop, answers come back through a descriptor.
 
-A box is acquired at the first call of its job and never lent to another. `release` closes everything a job has, also
-what it forked; a call in flight is cancelled with it.
+A box is never lent to another job. `open` makes it before the job begins, so that no time of the job is spent on
+waiting; without it the first call does. `release` closes everything a job has, also what it forked; a call in flight is
+cancelled with it.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ from assay.core.error import AssayError, SandboxError
 from assay.core.sandbox import ExecResult, Sandbox, SandboxBackend, SandboxSpec
 
 METHODS = frozenset({"exec", "put", "get", "snapshot", "fork", "reset", "fingerprint", "close"})
+# Between two tries of a backend that fails.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
 
 class BoxAnswer(msgspec.Struct, frozen=True):
@@ -44,11 +47,25 @@ class BoxHost:
     Args:
         backend: Makes them.
         acquire_s: Longest wait for one.
+        patience_s: How long a backend that fails is asked again for one.
+        num_boxes: Most jobs that have a box at a time; what they fork comes on top.
     """
 
-    def __init__(self, backend: SandboxBackend, *, acquire_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        backend: SandboxBackend,
+        *,
+        acquire_s: float = 60.0,
+        patience_s: float = 0.0,
+        num_boxes: int = 8,
+    ) -> None:
         self.backend = backend
         self.acquire_s = acquire_s
+        self.patience_s = patience_s
+        self.num_boxes = num_boxes
+        self._opened: set[int] = set()
+        self._num_closing = 0
+        self._closed: deque[int] = deque()
         self._answers: deque[BoxAnswer] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._boxes: dict[int, list[Sandbox]] = {}
@@ -62,6 +79,29 @@ class BoxHost:
     def fileno(self) -> int:
         """A descriptor that is readable while answers wait."""
         return self._wake
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more job may have a box; one whose box is being closed still has it."""
+        while self._closed:
+            self._closed.popleft()
+            self._num_closing -= 1
+        return len(self._opened) + self._num_closing < self.num_boxes
+
+    def reap(self) -> None:
+        """Have the backend remove what killed owners left; does not wait."""
+        self._loop.call_soon_threadsafe(self._begin_reap)
+
+    def open(self, key: int, spec: SandboxSpec, call_id: int) -> None:
+        """Acquire a job's first box; an answer says that it is there, or that it cannot be had.
+
+        Args:
+            key: The job's, unique among open ones.
+            spec: Of the box.
+            call_id: Named in the answer.
+        """
+        self._opened.add(key)
+        self._loop.call_soon_threadsafe(self._begin, key, self._answer_open(key, spec, call_id))
 
     def ask(self, key: int, spec: SandboxSpec, call_id: int, box: int, method: str, given: Mapping[str, Any]) -> None:
         """Call a method of one of a job's boxes.
@@ -87,7 +127,10 @@ class BoxHost:
 
     def release(self, key: int) -> None:
         """Close all boxes of a job; does not wait. Safe for a job without any."""
-        self._loop.call_soon_threadsafe(self._begin_release, key)
+        is_counted = key in self._opened
+        self._opened.discard(key)
+        self._num_closing += is_counted
+        self._loop.call_soon_threadsafe(self._begin_release, key, is_counted)
 
     def close(self) -> None:
         """Close all boxes and wait for it."""
@@ -102,6 +145,24 @@ class BoxHost:
         task = self._loop.create_task(work)
         tasks.add(task)
         task.add_done_callback(tasks.discard)
+
+    async def _answer_open(self, key: int, spec: SandboxSpec, call_id: int) -> None:
+        until_s, pause_s = self._loop.time() + self.patience_s, _FIRST_PAUSE_S
+        answer = None
+        while answer is None:
+            try:
+                async with self._locks.setdefault(key, asyncio.Lock()):
+                    self._boxes.setdefault(key, []).append(await self.backend.acquire(spec, self.acquire_s))
+                answer = BoxAnswer(key, call_id)
+            except Exception as error:  # a backend is a package's code; whatever it raises, there is no box
+                if self._loop.time() + pause_s > until_s or not isinstance(error, SandboxError):
+                    said = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}: {error}"
+                    answer = BoxAnswer(key, call_id, None, said, is_infra=True)
+                else:
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        self._answers.append(answer)
+        os.eventfd_write(self._wake, 1)
 
     async def _answer(
         self, key: int, spec: SandboxSpec, call_id: int, box: int, method: str, given: Mapping[str, Any]
@@ -134,7 +195,17 @@ class BoxHost:
             return msgspec.to_builtins(value, builtin_types=(bytes,)), value.status == "infra"
         return value, False
 
-    def _begin_release(self, key: int) -> asyncio.Task[None]:
+    def _begin_reap(self) -> None:
+        async def reap() -> None:
+            # A backend out of order says so when a box is wanted.
+            with contextlib.suppress(SandboxError):
+                await self.backend.reap()
+
+        task = self._loop.create_task(reap())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _begin_release(self, key: int, is_counted: bool = False) -> None:
         # What the job has is taken at once: its next try may ask before all is closed.
         tasks, boxes = self._running.pop(key, set()), self._boxes.pop(key, [])
         self._locks.pop(key, None)
@@ -143,7 +214,12 @@ class BoxHost:
         closing = self._loop.create_task(self._release(tasks, boxes))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
-        return closing
+        if is_counted:
+            closing.add_done_callback(lambda _: self._note_closed(key))
+
+    def _note_closed(self, key: int) -> None:
+        self._closed.append(key)
+        os.eventfd_write(self._wake, 1)
 
     async def _release(self, tasks: set[asyncio.Task[None]], boxes: list[Sandbox]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)

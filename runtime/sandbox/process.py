@@ -1,7 +1,10 @@
 """`process`: commands of trusted code as plain processes in a folder of their own. It isolates nothing.
 
-It exists for domains whose programs are one's own. A run must name it; nothing chooses it by itself, and what it does
-not declare (an image, a network to keep out of, a fresh grading box, snapshots) no domain gets from it.
+It exists for domains whose programs are one's own. A run must name it; nothing chooses it by itself. Who names it does
+without `WAIVED`; what it can neither hold nor do without (bounded memory, a GPU, snapshots) no domain gets from it.
+
+A folder says in its name who made it, and every command carries the folder in its environment: what an owner that was
+killed left behind is found by both.
 """
 
 import asyncio
@@ -21,6 +24,11 @@ from assay.runtime.verify.descent import descendants, kill
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_OUTPUT_BYTES = 1 << 20
+WAIVED = frozenset({"image", "net.none", "net.full", "history.sever", "isolation.fresh"})
+"""What a domain that needs it does without in a box of this backend: commands see the machine as it is."""
+
+_PREFIX = "assay-box-"
+_MARK = "ASSAY_BOX"
 # A daemon that fled its session may hold the pipes open.
 _DRAIN_S = 2.0
 
@@ -61,7 +69,12 @@ class ProcessSandbox:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=self._inside(cwd or "."),
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.folder), **(env or {})},
+            env={
+                "PATH": os.environ.get("PATH", os.defpath),
+                "HOME": str(self.folder),
+                **(env or {}),
+                _MARK: str(self.folder),
+            },
             start_new_session=True,
         )
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -123,8 +136,8 @@ class ProcessSandbox:
         raise _undeclared("fingerprint")
 
     async def close(self) -> None:
-        """Remove the folder; safe to call twice."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """End what commands left running and remove the folder; safe to call twice."""
+        await asyncio.to_thread(_remove, self.folder)
 
     def _inside(self, path: str) -> Path:
         # Absolute paths count from the folder, as they would from the root of a real box.
@@ -138,6 +151,7 @@ class ProcessBackend:
     """Makes folders to run trusted commands in."""
 
     name = "process"
+    waived = WAIVED
 
     def capabilities(self) -> frozenset[str]:
         """Return what it can hold a command to; isolation is not among it."""
@@ -158,11 +172,56 @@ class ProcessBackend:
         cores = sorted(os.sched_getaffinity(0))
         cpus = frozenset(cores[: max(1, round(spec.cpu))])
         deadline = time.monotonic() + (spec.time_s or float("inf"))
-        return ProcessSandbox(Path(tempfile.mkdtemp(prefix="assay-box-")), deadline, cpus)
+        folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{identity(os.getpid())}-")
+        return ProcessSandbox(Path(folder), deadline, cpus)
 
     async def reap(self) -> int:
-        """Find nothing: a folder says nothing of its owner."""
-        return 0
+        """Remove folders, and end their commands, whose owner was killed; returns how many folders."""
+        return await asyncio.to_thread(_reap)
+
+
+def identity(pid: int) -> str:
+    """Return `namespace-pid-start`, which no later process shares; start is in clock ticks since boot."""
+    # In another pid namespace the number means another process: whoever is there is left alone.
+    space = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    try:
+        # The name in parentheses may hold anything; the start time is the 20th field after it.
+        start = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        start = "gone"
+    return f"{space}-{pid}-{start}"
+
+
+def _reap() -> int:
+    count = 0
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        space, _, rest = folder.name.removeprefix(_PREFIX).partition("-")
+        pid, _, rest = rest.partition("-")
+        owner = f"{space}-{pid}-{rest.partition('-')[0]}"
+        if pid.isdigit() and space == identity(0).partition("-")[0] and identity(int(pid)) != owner:
+            _remove(folder)
+            count += not folder.exists()
+    return count
+
+
+def _remove(folder: Path) -> None:
+    """End the commands of a box and remove its folder; one that forks meanwhile is found by the next look."""
+    while found := _marked(folder):
+        for pid in found:
+            kill(pid)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _marked(folder: Path) -> list[int]:
+    mark = f"{_MARK}={folder}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            # What ended meanwhile, and other users' processes, cannot be read.
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
 
 
 async def _converse(process: asyncio.subprocess.Process, stdin: bytes, out: bytearray, err: bytearray) -> None:

@@ -37,7 +37,7 @@ class Outcome(msgspec.Struct, frozen=True):
         is_timeout: It ran into its deadline.
         num_tries: How often it was run.
         cost_usd: What judges charged, all tries together.
-        queue_s: Seconds it waited for a judge.
+        queue_s: Seconds it waited for a judge or a box.
     """
 
     job_id: int
@@ -67,13 +67,16 @@ class Flight:
         num_lost: How often something outside ended a try.
         is_alone: It must not share a process: what it shared one with crashed.
         box_failure: What the sandbox backend said when it failed under this try.
+        box: Number of the question that got or will get this try's box; 0 before it is asked.
+        has_box: Whether the box is there.
+        asked_at: When the box was asked for, on the host's clock.
         sent_at: On the host's clock.
         deadline: When the host ends it; stands still while a judge is asked.
         num_asked: Questions to a judge that have no answer yet.
         has_asked: Whether this try asked a judge at all.
         ask_id: Of this try, for the judge: an answer to a former one is nobody's.
         judge_failure: The judge gave no reply under this try: `error`, `outage` or `refused`.
-        spent: What judges took, all tries together.
+        spent: What judges and boxes took, all tries together.
     """
 
     def __init__(self, job: Job) -> None:
@@ -82,6 +85,9 @@ class Flight:
         self.num_lost = 0
         self.is_alone = False
         self.box_failure = ""
+        self.box = 0
+        self.has_box = False
+        self.asked_at = 0.0
         self.sent_at = 0.0
         self.deadline = 0.0
         self.num_asked = 0

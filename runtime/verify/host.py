@@ -92,6 +92,8 @@ class VerifierHost:
         self._slots: dict[int, Slot] = {}
         self._outcomes: list[Outcome] = []
         self._num_sent = 0
+        self._num_opened = 0
+        self._opening: dict[int, Flight] = {}
         self._epoll = select.epoll()
         for others in (boxes, judges):
             if others is not None:
@@ -135,8 +137,8 @@ class VerifierHost:
         return sum(len(slot.flights) for slot in self._slots.values())
 
     def held(self) -> set[int]:
-        """Return the jobs that stand still because of a judge: it is asked, or others are in front of them."""
-        asking = {key for key, refs in self._refs.items() if any(self._asks_judge(ref) for ref in refs)}
+        """Return the jobs that stand still because of a judge or a box: it is asked, or others are in front of them."""
+        asking = {key for key, refs in self._refs.items() if any(map(self._asks_others, refs))}
         held = {flight.job.job_id for key in asking for flight in self._queues[key]}
         held |= {n for slot in self._slots.values() for n, flight in slot.flights.items() if flight.num_asked}
         return held
@@ -177,6 +179,7 @@ class VerifierHost:
             for flight in queue:
                 if flight.job.job_id == job_id:
                     queue.remove(flight)
+                    self._release(flight)
                     return
 
     def poll(self, timeout_s: float = 0.0) -> list[Outcome]:
@@ -271,6 +274,16 @@ class VerifierHost:
 
     def _on_boxes(self) -> None:
         for answer in self.boxes.answers() if self.boxes is not None else ():
+            waiting = self._opening.pop(answer.call_id, None) if answer.call_id < 0 else None
+            if waiting is not None:
+                waiting.has_box = True
+                waiting.spent.queue_s += self._clock() - waiting.asked_at
+                if answer.error:
+                    self._queues[self._key_of[waiting.job.ref]].remove(waiting)
+                    self._release(waiting)
+                    waiting.num_tries += 1
+                    self._lose(waiting, answer.error)
+                continue
             for slot in self._slots.values():
                 flight = slot.flights.get(answer.key)
                 if flight is not None:
@@ -278,6 +291,13 @@ class VerifierHost:
                         flight.box_failure = answer.error or "the backend lost a command"
                     slot.process.send(BoxReply(answer.call_id, answer.value, answer.error))
                     self._watch(slot)
+
+    def _asks_others(self, ref: str) -> bool:
+        return self._asks_judge(ref) or self._asks_box(ref)
+
+    def _asks_box(self, ref: str) -> bool:
+        declared = self.declared.get(ref)
+        return self.boxes is not None and declared is not None and "box" in declared.supplied
 
     def _asks_judge(self, ref: str) -> bool:
         declared = self.declared.get(ref)
@@ -306,6 +326,8 @@ class VerifierHost:
         """Take back what one try was lent."""
         if self.boxes is not None and flight.job.sandbox is not None:
             self.boxes.release(flight.job.job_id)
+            self._opening.pop(flight.box, None)
+            flight.box, flight.has_box = 0, False
         if self.judges is not None and flight.has_asked:
             # What a judge said before it went away is as good as ever; what nobody could read is not.
             is_kept = is_ok or flight.judge_failure == "outage"
@@ -435,12 +457,32 @@ class VerifierHost:
 
     def _dispatch(self, key: Key) -> None:
         queue, slots = self._queues[key], self._slots_of(key)
+        self._open_boxes(queue)
         for slot in slots:
-            while queue and self._has_room(slot, queue[0]):
-                self._send(slot, queue.popleft())
+            while (flight := next(filter(self._is_ready, queue), None)) is not None and self._has_room(slot, flight):
+                queue.remove(flight)
+                self._send(slot, flight)
         num_starting = sum(slot.process.hello is None for slot in slots)
         if len(queue) > num_starting and len(slots) < self.num_processes:
             self._spawn(key)
+
+    def _open_boxes(self, queue: deque[Flight]) -> None:
+        """Ask for the boxes of jobs that wait, while there is room: a box is there before a job's time begins."""
+        if self.boxes is None:
+            return
+        for flight in queue:
+            if flight.box or flight.job.sandbox is None or not self._asks_box(flight.job.ref):
+                continue
+            if not self.boxes.has_room:
+                return
+            self._num_opened += 1
+            flight.box = -self._num_opened
+            self._opening[flight.box] = flight
+            flight.asked_at = self._clock()
+            self.boxes.open(flight.job.job_id, flight.job.sandbox, flight.box)
+
+    def _is_ready(self, flight: Flight) -> bool:
+        return flight.has_box or flight.job.sandbox is None or not self._asks_box(flight.job.ref)
 
     def _has_room(self, slot: Slot, flight: Flight) -> bool:
         if slot.process.hello is None or slot.process.is_ended or slot.is_leaving:
