@@ -4,12 +4,13 @@ Reading one row is quick and needs no other row, except in `eval`, whose rows ar
 in order. The index of a row seeds everything about it: equal arguments and index give an equal row in every process.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 import assay
 from assay_domain_reasoning_gym.dataset import Dataset, open_dataset
+from assay_domain_reasoning_gym.ladder import LADDERS
 from assay_domain_reasoning_gym.recipe import QUICKSTART, RECIPES
 from assay_domain_reasoning_gym.recipe.base import Recipe, Task
 from assay_domain_reasoning_gym.split import SPLITS, key_to_split
@@ -99,7 +100,12 @@ class Tasks:
         return task.habits[0] if draw < RIGHT + MAIN else task.habits[1]
 
 
-@assay.source("reasoning_gym.tasks", version=1)
+def ladder(generator: str) -> Mapping[str, Sequence[Any]]:
+    """Return the attributes of difficulty of a generator with the levels of its curriculum; imports no generator."""
+    return LADDERS.get(generator, {})
+
+
+@assay.source("reasoning_gym.tasks", version=1, levels=ladder)
 def tasks(generator: str, size: int = 10000, seed: int = 0, split: str = "train", **config: Any) -> Tasks:
     """Tasks of one generator; further arguments are attributes of difficulty or options of that generator.
 
