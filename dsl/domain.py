@@ -203,7 +203,20 @@ class _Reader:
                 if bound is not None:
                     splits[split] = bound.use
                     self.source_rows(bound, entry.value, wanted, split, at)
+        self.canaries(splits)
         return splits
+
+    def canaries(self, splits: dict[str, Use | Rows]) -> None:
+        """A canary that is also a task to solve would be a false alarm."""
+        node, canaries = self.find("data.canary"), splits.get("canary")
+        if not isinstance(node, Sequence) or not isinstance(canaries, Rows):
+            return
+        for split in ("train", "eval"):
+            rows = splits.get(split)
+            for number_, row in enumerate(canaries.rows):
+                if isinstance(rows, Rows) and row in rows.rows:
+                    message = f"row {number_} must be a task that nobody can solve, and stands in data.{split} too"
+                    self.say("DA001", node.items[number_].span, message, "", f"data.canary.{number_}")
 
     def rows(self, node: Sequence, fields: dict[str, Kind], at: str) -> Rows:
         if not node.items:

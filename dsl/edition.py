@@ -35,6 +35,7 @@ DOMAIN = Shape(
                 "train": Shape("data", "source", item=_ROWS, required=True, doc="Tasks to train on."),
                 "eval": Shape("data", "source", item=_ROWS, doc="Held-out tasks."),
                 "demos": Shape("data", "source", item=_ROWS, doc="Tasks with a `completion` to imitate."),
+                "canary": Shape("data", "source", item=_ROWS, doc="Tasks that no honest policy can solve."),
             },
         ),
         "system": Shape("text", doc="System message; {field} is replaced."),

@@ -35,6 +35,7 @@ class DomainFacts(msgspec.Struct, frozen=True):
         needs: Capabilities of a sandbox.
         price_usd: Expected charge of judges, all gates open; None where one states no price.
         unpinned_judges: Floating model names.
+        terms: Range of each term, `section.name` in the order of the sum.
     """
 
     id: str
@@ -53,6 +54,7 @@ class DomainFacts(msgspec.Struct, frozen=True):
     needs: tuple[str, ...]
     price_usd: float | None
     unpinned_judges: tuple[str, ...]
+    terms: dict[str, Interval] = {}
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts with unbounded ends as None."""
@@ -61,10 +63,10 @@ class DomainFacts(msgspec.Struct, frozen=True):
             "dist": self.dist,
             "version": self.version,
             "digest": self.digest,
-            "reward": _ends(self.reward),
-            "outcome": _ends(self.outcome),
-            "process": _ends(self.process),
-            "efficiency": _ends(self.efficiency),
+            "reward": list(self.reward.ends),
+            "outcome": list(self.outcome.ends),
+            "process": list(self.process.ends),
+            "efficiency": list(self.efficiency.ends),
             "gate": list(self.gate),
             "margin": _finite(self.margin),
             "tier": self.tier,
@@ -112,16 +114,13 @@ def domain_facts(declared: Declared, analysis: Analysis, dist: str, digest: str)
         needs=tuple(sorted(needs)),
         price_usd=_price([verifier.price_usd for verifier in live.values() if verifier.tier == "judge"]),
         unpinned_judges=tuple(model for _, model in unpinned_judges(declared)),
+        terms={f"{term.section}.{term.name}": term.fact.interval for term in analysis.terms if term.fact is not None},
     )
 
 
 def _price(prices: list[float | None]) -> float | None:
     known = [price for price in prices if price is not None]
     return math.fsum(known) if len(known) == len(prices) else None
-
-
-def _ends(interval: Interval) -> list[float | None]:
-    return [_finite(interval.lo), _finite(interval.hi)]
 
 
 def _finite(value: float) -> float | None:

@@ -1,7 +1,7 @@
 """The program: one domain as the compiler leaves it.
 
 Plain structs with canonical JSON and a content digest. What says nothing about training (summary, examples, controls,
-allowed findings, places in files) is outside the digest. A program read back from its JSON has the same digest.
+canaries, allowed findings, places in files) is outside the digest. A program read back from its JSON has the same one.
 """
 
 from collections.abc import Iterable
@@ -197,7 +197,13 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """Content digest of everything that matters to training."""
-        return digest(msgspec.structs.replace(self, summary="", examples=(), controls=(), allow=()))
+        data = self._data
+        return digest(msgspec.structs.replace(self, data=data, summary="", examples=(), controls=(), allow=()))
+
+    @property
+    def _data(self) -> dict[str, Use | Rows]:
+        """The rows that train and evaluate: canaries do neither."""
+        return {split: data for split, data in self.data.items() if split != "canary"}
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -206,8 +212,8 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         `reward` holds the expressions with the params they name; `verify` the calls with the verifiers' versions;
         `rollout` everything that decides what an episode is.
         """
-        rollout = (self.fields, self.data, self.system, self.prompt, self.answer, self.episode, self.sandbox)
-        calls = [*self.data.values(), *([] if self.answer is None else [self.answer])]
+        rollout = (self.fields, self._data, self.system, self.prompt, self.answer, self.episode, self.sandbox)
+        calls = [*self._data.values(), *([] if self.answer is None else [self.answer])]
         taken = [self.params_of(call) for call in calls if isinstance(call, Use)]
         verify = {name: digest([item, self.params_of(item.use)]) for name, item in self.verify.items()}
         return {

@@ -28,6 +28,12 @@ class Interval(msgspec.Struct, frozen=True):
     is_nonzero: bool = False
 
     @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Both ends; None for an infinite one."""
+        lo, hi = (end if math.isfinite(end) else None for end in (self.lo, self.hi))
+        return lo, hi
+
+    @property
     def is_point(self) -> bool:
         """Whether there is only one value."""
         return self.lo == self.hi

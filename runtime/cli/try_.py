@@ -134,7 +134,8 @@ def one_row(compiled: Compiled, split: str, index: int, registry: Registry) -> E
     fields = {name: row[name] for name in entry.program.fields if name in row}
     program = msgspec.structs.replace(entry.program, data={**entry.program.data, "eval": Rows((fields,))})
     held_out = msgspec.structs.replace(entry.splits[wanted], size=1, ref="")
-    return msgspec.structs.replace(entry, program=program, splits={**entry.splits, "eval": held_out})
+    splits = {split: rows for split, rows in entry.splits.items() if split != "canary"}
+    return msgspec.structs.replace(entry, program=program, splits={**splits, "eval": held_out})
 
 
 def make_policy(arguments: argparse.Namespace, entry: EntryPlan) -> tuple[Engine, ChatFormat, str, str]:

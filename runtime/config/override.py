@@ -19,7 +19,7 @@ from assay.dsl.source.mark import Span
 # In the order of `conf/config.yaml`.
 GROUPS = (
     "curriculum", "policy", "engine", "trainer", "algorithm", "scheduler", "sandbox", "judge", "launcher", "store",
-    "tracker", "eval", "run",
+    "tracker", "eval", "audit", "run",
 )  # fmt: skip
 
 Sign = Literal["", "+", "++", "~"]

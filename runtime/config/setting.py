@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from assay.runtime.audit.threshold import Thresholds
+
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Rate = Annotated[float, msgspec.Meta(ge=0)]
@@ -158,6 +160,7 @@ class Settings(msgspec.Struct, frozen=True):
     store: StoreSettings
     tracker: TrackerSettings
     eval: EvalSettings
+    audit: Thresholds
     run: RunSettings
 
 

@@ -29,7 +29,7 @@ from assay.runtime.stage.source import describe, open_part, open_source
 from assay.runtime.verify.grade import mode_of
 
 FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store", "launcher")
-_SPLITS: tuple[Split, ...] = ("train", "eval", "demos")
+_SPLITS: tuple[Split, ...] = ("train", "eval", "demos", "canary")
 
 
 def build_plan(
@@ -144,6 +144,7 @@ def build_entry(
         unlock=unlock,
         sampler=None if sampler is None else _sampler(sampler, registry),
         judged=tuple(leaf for leaf, verifier in verifiers.items() if verifier.asks_judge),
+        ranges={} if compiled.facts is None else {name: one.ends for name, one in compiled.facts.terms.items()},
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from assay.core.error import ConfigError
 from assay.core.registry import Registry, installed, resolve
 from assay.core.scheduler import Scheduler
@@ -11,6 +13,7 @@ from assay.core.wire import Weights
 from assay.dsl.condition import rule_calls
 from assay.dsl.expr.node import Expr
 from assay.dsl.mix import Stage
+from assay.runtime.audit.threshold import Thresholds
 from assay.runtime.coordinator.patience import TIER
 from assay.runtime.coordinator.spec import Admit, EntrySpec, EvaluationSpec, LevelSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.run.plan import EntryPlan, RunPlan, StagePlan
@@ -52,6 +55,7 @@ def run_spec(plan: RunPlan) -> RunSpec:
         rollout_scheduler=_scheduler(plan),
         verify_scheduler=_scheduler(plan),
         should_shuffle_rewards=plan.settings["algorithm"]["shuffle_rewards"],
+        audit=thresholds(plan),
     )
 
 
@@ -134,6 +138,11 @@ def _phases(plan: RunPlan) -> list[StageSpec | EvaluationSpec]:
     return phases
 
 
+def thresholds(plan: RunPlan) -> Thresholds:
+    """Return when the audit of a run raises a finding."""
+    return msgspec.convert(plan.settings.get("audit", {}), Thresholds)
+
+
 def _parts(stage: StagePlan, every: int) -> list[int]:
     """Return the lengths a stage is cut into by evaluations; 0 where only a rule knows its length."""
     if every < 1 or not stage.steps:
@@ -176,6 +185,7 @@ def _entry(entry: EntryPlan) -> EntrySpec:
         sampler=None if entry.sampler is None else entry.sampler.make(),
         unlock=None if entry.unlock is None else Rule(entry.unlock),
         levels=tuple(LevelSpec(level.name, level.size) for level in entry.splits["train"].levels),
+        ranges=entry.ranges,
     )
 
 

@@ -97,6 +97,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
     unlock: Expr | None = None
     sampler: FactoryPlan | None = None
     judged: tuple[str, ...] = ()
+    ranges: dict[str, tuple[float | None, float | None]] = {}
 
 
 class StagePlan(msgspec.Struct, frozen=True):
