@@ -72,8 +72,48 @@ class UpdateResult(msgspec.Struct, frozen=True, array_like=True):
     metrics: dict[str, float] = {}
 
 
+class Ranks(Protocol):
+    """The ranks of a trainer, as one of them sees them.
+
+    Attributes:
+        rank: From 0. Rank 0 decides and speaks to the coordinator; the others do what it broadcasts.
+        world_size: How many there are.
+    """
+
+    rank: int
+    world_size: int
+
+    def broadcast(self, payload: bytes | None = None) -> bytes:
+        """Hand the bytes of rank 0 to all; the others pass nothing and wait."""
+        ...
+
+
+class OneRank:
+    """The ranks of a trainer that is one process."""
+
+    rank = 0
+    world_size = 1
+
+    def broadcast(self, payload: bytes | None = None) -> bytes:
+        """Return the bytes: nobody else is there."""
+        return payload or b""
+
+
 class Trainer(Protocol):
-    """The trainer as one rank sees it; all ranks call the same methods in the same order."""
+    """The trainer as one rank sees it; all ranks call the same methods in the same order.
+
+    Made as `factory(policy, seed=..., **options)` with the folder of a policy in Hugging Face layout. A process that is
+    one of several finds `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR` and `MASTER_PORT` in its environment.
+
+    Attributes:
+        group: All ranks.
+        data_rank: Which share of a batch this rank trains; ranks that divide a model have the same share.
+        data_size: Number of shares.
+    """
+
+    group: Ranks
+    data_rank: int
+    data_size: int
 
     def update(self, sequences: Sequence[TrainSequence], settings: UpdateSettings) -> UpdateResult:
         """Make one optimizer step on this rank's share of the batch.
@@ -96,7 +136,11 @@ class Trainer(Protocol):
         ...
 
     def save(self, folder: Path, extra: dict[str, Any]) -> str:
-        """Write a checkpoint; returns its digest."""
+        """Write a checkpoint, whole or not at all; returns its digest.
+
+        The folder is a policy folder too: `config.json`, the tokenizer and `model*.safetensors` in float32, which
+        `assay eval` and `assay export` read.
+        """
         ...
 
     def load(self, folder: Path, digest: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Rank 0 decides and speaks ZeroMQ; a command is plain bytes, and each rank reads 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from assay.core.blob import BlobRef
 from assay.core.chat import ChatFormat
 from assay.core.store import Store
 from assay.core.task import Demonstration
-from assay.core.trainer import Trainer, TrainSequence, UpdateResult, UpdateSettings
+from assay.core.trainer import Ranks, Trainer, TrainSequence, UpdateResult, UpdateSettings
 from assay.core.trajectory import Trajectory, WeightVersion
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.stage.sequence import demonstration_sequence, trajectory_sequences
@@ -70,23 +70,6 @@ Command = Update | Publish | Save | Load | Leave
 _decoder = msgspec.msgpack.Decoder(Command)
 
 
-class Ranks(Protocol):
-    """The ranks of a trainer, as one of them sees them."""
-
-    rank: int
-
-    def broadcast(self, payload: bytes | None = None) -> bytes:
-        """Hand the bytes of rank 0 to all; the others pass nothing and wait."""
-        ...
-
-
-class ShardedTrainer(Trainer, Protocol):
-    """A trainer that says which share of a batch this rank trains."""
-
-    data_rank: int
-    data_size: int
-
-
 class RankWorker:
     """Executes commands.
 
@@ -97,7 +80,7 @@ class RankWorker:
         store: To read from.
     """
 
-    def __init__(self, plan: RunPlan, trainer: ShardedTrainer, chat: ChatFormat, store: Store) -> None:
+    def __init__(self, plan: RunPlan, trainer: Trainer, chat: ChatFormat, store: Store) -> None:
         self._programs = {entry.name: entry.program for entry in plan.entries}
         self._trainer = trainer
         self._chat = chat

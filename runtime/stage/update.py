@@ -15,7 +15,7 @@ from assay.core.algorithm import Algorithm
 from assay.core.array import Array
 from assay.core.error import AssayError, TrainerError
 from assay.core.group import Batch
-from assay.core.trainer import UpdateResult, UpdateSettings
+from assay.core.trainer import Ranks, UpdateResult, UpdateSettings
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import (
     BatchReady,
@@ -40,7 +40,6 @@ from assay.runtime.stage.rank import (
     Leave,
     Load,
     Publish,
-    Ranks,
     RankWorker,
     Sample,
     Save,

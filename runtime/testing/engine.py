@@ -88,11 +88,11 @@ class EngineContract(FactoryContract):
         """The first stop token is the last of the sample; without one there are exactly `max_tokens`."""
         engine = self._open()
         whole = self._drain(engine, [_request(1, _PROMPTS[0])])[1]
-        ids = whole.sampled_ids.to_list()
+        ids = [int(one) for one in whole.sampled_ids.to_list()]
         got = (len(ids), whole.finish_reason)
         self.require(got == (_LONG, "length"), f"a sample must have its {_LONG} tokens", got=got)
         stop = ids[5]
-        stopped = self._drain(engine, [_request(1, _PROMPTS[0], stop_ids=(int(stop),))])[1]
+        stopped = self._drain(engine, [_request(1, _PROMPTS[0], stop_ids=(stop,))])[1]
         expected = (ids[: ids.index(stop) + 1], "stop")
         actual = (stopped.sampled_ids.to_list(), stopped.finish_reason)
         self.require(expected == actual, f"a sample must end with the first stop token, {stop}", got=actual)
