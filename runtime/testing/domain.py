@@ -8,6 +8,7 @@ from assay.core.error import AssayError, PluginError
 from assay.core.registry import Offer, Registry, installed
 from assay.dsl.compile import Compiled
 from assay.dsl.index import DomainIndex, Found
+from assay.dsl.program import Program
 from assay.dsl.reduce import Grader, functions_of
 from assay.dsl.source.diagnostic import render
 from assay.runtime.preflight.backend import choose_backend
@@ -68,7 +69,7 @@ class DomainContract(Contract):
 
     def test_its_examples_hold(self) -> None:
         """It has examples, and the compiled reward gives each what it says."""
-        program = self._compiled().require()
+        program = self._program()
         self.require(program.examples, "a domain must have examples", todo="Add `examples:` with given and reward")
         grader = Grader(program, self._functions())
         for example in program.examples:
@@ -77,8 +78,7 @@ class DomainContract(Contract):
 
     def test_rows_of_every_split_fit(self) -> None:
         """The first rows of every split have the declared fields."""
-        compiled = self._compiled()
-        for rows in read_rows(compiled.require(), compiled.base, self._registry(), self.rows):
+        for rows in read_rows(self._program(), self._compiled().base, self._registry(), self.rows):
             self.require(not rows.problem, f"rows of `data.{rows.split}` must fit", got=rows.problem)
 
     def test_its_controls_hold(self) -> None:
@@ -86,7 +86,7 @@ class DomainContract(Contract):
 
         At least two, so that a right answer and a wrong one are told apart.
         """
-        program = self._compiled().require()
+        program = self._program()
         self.require(
             len({(one.sign, one.reward) for one in program.controls}) >= 2,
             "a domain must have controls with different rewards",
@@ -97,7 +97,7 @@ class DomainContract(Contract):
             self.require(not trial.problem, f"control `{trial.control}` must hold", got=trial.problem)
 
     def _doc(self) -> str:
-        return self._compiled().require().summary or ""
+        return self._program().summary or ""
 
     def _described(self) -> str:
         return f"domain `{self.name}`"
@@ -119,6 +119,12 @@ class DomainContract(Contract):
 
     def _compiled(self) -> Compiled:
         return self.resource("compiled", lambda: self._found().compile(self._registry()))
+
+    def _program(self) -> Program:
+        program = self._compiled().program
+        if program is None:
+            self.broken("a domain must compile", todo=f"`assay check {self.name}` says what keeps it from it")
+        return program
 
     def _functions(self) -> Any:
         return functions_of([offer.value for offer in self._registry().of_kind("function")])
