@@ -21,6 +21,7 @@ from assay.runtime.rule import STAGE_RULES
 from assay.runtime.sampler import SAMPLERS
 from assay.runtime.scheduler import SCHEDULERS
 from assay.runtime.source.file import csv_file, json_file, jsonl
+from assay.runtime.strategy import STRATEGIES
 from assay.runtime.tracker import TRACKERS
 from assay.runtime.trainer import MEGATRON
 from assay.runtime.verifier.human import human_mark
@@ -70,6 +71,12 @@ def assay_samplers() -> Sequence[Factory]:
 def assay_stage_rules() -> Sequence[Factory]:
     """Offer the built-in stage rules."""
     return STAGE_RULES
+
+
+@hookimpl
+def assay_strategies() -> Sequence[Factory]:
+    """Offer the built-in strategies."""
+    return STRATEGIES
 
 
 @hookimpl

@@ -1,6 +1,7 @@
 """`assay eval`: the same graph without its trainer, on one checkpoint of a run."""
 
 import argparse
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,18 @@ import msgspec
 
 from assay.core.error import ConfigError
 from assay.core.name import suggestion
+from assay.core.registry import installed
 from assay.core.trajectory import WeightVersion
 from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.cli.train import watch
+from assay.runtime.config.option import parameters, refused
 from assay.runtime.observe.reading import Reading
+from assay.runtime.run.coordination import AFTER
 from assay.runtime.run.folder import RunFolder, make_folder
 from assay.runtime.run.plan import RunPlan, read_plan, write_plan
 from assay.runtime.run.prepare import find_run
+from assay.runtime.strategy.sight import make_strategy
+from assay.runtime.strategy.table import sample_table
 
 DESCRIPTION = """\
 Score a checkpoint of a run on its held-out tasks: the same sources, prompts, engine, verifiers and rewards, and no
@@ -26,18 +32,24 @@ overrides:
   checkpoint=LINEAGE.STEP  which one; default the newest
   eval.tasks=N             held-out tasks per domain
   eval.temperature=T       0 is greedy
+  eval.samples=N           answers per task; more than 1 need a temperature above 0
+  eval.strategy=NAME       picks the answer that counts: majority, best_of, or one that a package brings; none
+  eval.OPTION=VALUE        an option of the strategy, such as eval.signal=judge.quality of best_of
   run.folder=FOLDER        where runs are, and where this one goes
   run.name=NAME            default eval-<name of the run>
 
 examples:
   assay eval
   assay eval runs/latest checkpoint=0.800 eval.tasks=64
+  assay eval eval.strategy=majority eval.samples=8 eval.temperature=1.0
 """
 
 _KEYS: dict[str, type] = {
     "checkpoint": str,
     "eval.tasks": int,
     "eval.temperature": float,
+    "eval.samples": int,
+    "eval.strategy": str,
     "run.folder": str,
     "run.name": str,
 }
@@ -62,15 +74,22 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     write_plan(folder.path, plan)
     terminal.print(f"run {folder.path}: weights {version} of {source.path.name}")
     outcome = watch(plan, folder, terminal, started_s)
-    rows = [("domain", "accuracy", "held out")]
-    for name, domain in outcome.summary["domains"].items():
-        share = domain["after"]
-        rows.append((name, "-" if share is None else f"{share:.3f}", str(domain["held_out"])))
-    for row in columns(rows):
+    for row in columns(accuracy_table(outcome.summary)):
         terminal.print(row)
     if outcome.status:
         terminal.complain(f"{terminal.paint('ended', 'error', err=True)}: {outcome.reason}")
     return outcome.status
+
+
+def accuracy_table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the accuracy of each domain: a head, then one row per domain."""
+    if "samples" in summary:
+        return sample_table(summary["samples"], AFTER)
+    rows: list[tuple[str, ...]] = [("domain", "accuracy", "held out")]
+    for name, domain in summary["domains"].items():
+        share = domain["after"]
+        rows.append((name, "-" if share is None else f"{share:.3f}", str(domain["held_out"])))
+    return rows
 
 
 def read_words(words: list[str]) -> dict[str, Any]:
@@ -82,31 +101,72 @@ def read_words(words: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for word in words:
         key, _, text = word.partition("=")
+        if key not in _KEYS and key.startswith("eval.") and key != "eval.every":
+            # Of the strategy; whether it takes it is known where the strategy is.
+            given.setdefault("options", {})[key.removeprefix("eval.")] = _read_option(text)
+            continue
         if key not in _KEYS:
             raise ConfigError(f"nothing reads the key `{key}`", todo=suggestion(key, _KEYS) or None, at=word)
         try:
             given[key] = msgspec.convert(text, _KEYS[key], strict=False)
         except msgspec.ValidationError as error:
             raise ConfigError(f"`{key}` must have a value of its type", got=str(error), at=word) from None
-    if given.get("eval.tasks", 1) < 1 or given.get("eval.temperature", 0.0) < 0:
-        raise ConfigError("eval.tasks must be at least 1 and eval.temperature at least 0", got=" ".join(words))
+    if given.get("eval.tasks", 1) < 1 or given.get("eval.samples", 1) < 1 or given.get("eval.temperature", 0.0) < 0:
+        raise ConfigError(
+            "eval.tasks and eval.samples must be at least 1 and eval.temperature at least 0", got=" ".join(words)
+        )
     return given
+
+
+def _read_option(text: str) -> Any:
+    for kind in (int, float, bool):
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(text, kind, strict=False)
+    return text
+
+
+def _evaluation(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return how held-out tasks are played: as the run did, unless told otherwise.
+
+    Raises:
+        ConfigError: an option that the strategy does not take, or a value it refuses.
+        PluginError: nobody offers the strategy.
+    """
+    keys = ("tasks", "temperature", "samples", "strategy")
+    told = {key: given[f"eval.{key}"] for key in keys if f"eval.{key}" in given}
+    after = {"samples": 1, "strategy": "none", "options": {}, **before, "every": 0, **told}
+    if after["strategy"] != before.get("strategy", "none"):
+        after["options"] = {}
+    after["options"] = {**after["options"], **given.get("options", {})}
+    known: tuple[str, ...] | None = ()
+    if after["strategy"] != "none":
+        offer = installed().find("strategy", after["strategy"])
+        known = parameters(offer.value)
+    for key, value in given.get("options", {}).items():
+        if known is not None and key not in known:
+            todo = suggestion(f"eval.{key}", [*_KEYS, *(f"eval.{one}" for one in known)]) or None
+            raise ConfigError(f"nothing reads the key `eval.{key}`", todo=todo, at=f"eval.{key}={value}")
+    if after["strategy"] != "none" and (refusals := refused(offer, after["options"], "eval", "strategy")):
+        raise ConfigError(refusals[0].reason, at=refusals[0].key)
+    return after
 
 
 def evaluation_plan(source: RunFolder, given: dict[str, Any]) -> tuple[RunPlan, WeightVersion]:
     """Return the plan of an evaluation, and the version it evaluates.
 
     Raises:
-        ConfigError: the run has no such checkpoint.
+        ConfigError: the run has no such checkpoint, or its answers cannot be picked from in this way.
+        PluginError: nobody offers the strategy.
         StoreError: its ledger cannot be read.
     """
     plan = read_plan(source.path)
     with Reading(source.ledger) as reading:
         checkpoints = reading.checkpoints()
     version, weights = choose_checkpoint(checkpoints, given.get("checkpoint"), source)
-    evaluation = {**plan.settings["eval"], "every": 0}
-    for key in ("tasks", "temperature"):
-        evaluation[key] = given.get(f"eval.{key}", evaluation[key])
+    evaluation = _evaluation(plan.settings["eval"], given)
+    factories = {kind: ref for kind, ref in plan.factories.items() if kind != "strategy"}
+    if evaluation["strategy"] != "none":
+        factories["strategy"] = installed().find("strategy", evaluation["strategy"]).ref
     settings = {**plan.settings, "eval": evaluation, "policy": {**plan.settings["policy"], "path": str(weights)}}
     changed = msgspec.structs.replace(
         plan,
@@ -114,9 +174,11 @@ def evaluation_plan(source: RunFolder, given: dict[str, Any]) -> tuple[RunPlan, 
         stages=(),
         policy=str(weights),
         settings=settings,
+        factories=factories,
         counts=msgspec.structs.replace(plan.counts, update=0),
         trackers={},
     )
+    make_strategy(changed)  # what it refuses is refused here, not after the evaluation
     return changed, version
 
 

@@ -200,7 +200,8 @@ def read_settings(config: dict[str, Any]) -> tuple[Settings | None, list[Misfit]
 
 def _read_group(name: str, kind: type[msgspec.Struct], value: dict[str, Any], misfits: list[Misfit]) -> Any:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    has_options = "options" in fields
+    chooser = "strategy" if "strategy" in fields else "name"
+    has_options = "options" in fields and value.get(chooser) != "none"  # nothing has no options
     read: dict[str, Any] = {}
     options: dict[str, Any] = {}
     for key, item in value.items():
@@ -213,7 +214,7 @@ def _read_group(name: str, kind: type[msgspec.Struct], value: dict[str, Any], mi
     for key, field in fields.items():
         if field.required and key not in value:
             misfits.append(Misfit(f"{name}.{key}", "CF001", f"a run must have the key `{name}.{key}`"))
-    if has_options:
+    if "options" in fields:
         read["options"] = options
     return None if misfits else kind(**read)
 

@@ -61,9 +61,10 @@ def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
             elif index in source.ready:
                 todo.popleft()
                 body = source.ready[index]
-                group = _group(run, out, run.entries[name], "eval", index, body, 1, evaluation)
+                group = _group(run, out, run.entries[name], "eval", index, body, evaluation.samples, evaluation)
                 evaluation.num_open += 1
-                queue_rollout(run, group.episodes[0])
+                for episode in group.episodes:
+                    queue_rollout(run, episode)
             else:
                 break
         feed.ask(run, out, source, iter(todo))

@@ -168,7 +168,7 @@ def _open(run: Run, out: list[Instruction], spec: EvaluationSpec) -> bool:
     if run.open_evaluation is not None or not is_settled(run) or at.visible != at.published or at.visible is None:
         return False
     todo = {name: deque(range(size)) for name, size in spec.sizes.items() if size and name in run.entries}
-    evaluation = Evaluation(spec.name, at.visible.version, todo)
+    evaluation = Evaluation(spec.name, at.visible.version, todo, samples=spec.samples)
     run.evaluations[spec.name] = run.open_evaluation = evaluation
     out.append(record.evaluation(evaluation, run.now_s))
     return True

@@ -102,17 +102,22 @@ def _read_feeds(run: Run, ledger: Ledger) -> None:
 
 
 def _read_evaluations(run: Run, ledger: Ledger) -> None:
-    sizes = {phase.name: phase.sizes for phase in run.spec.phases if isinstance(phase, EvaluationSpec)}
+    phases = {phase.name: phase for phase in run.spec.phases if isinstance(phase, EvaluationSpec)}
     for name, version, state in ledger.rows("SELECT name, version, state FROM evaluation"):
+        phase = phases.get(name)
         evaluation = run.evaluations[name] = Evaluation(
-            name, WeightVersion.unpack(version), {}, is_done=state == "done"
+            name,
+            WeightVersion.unpack(version),
+            {},
+            samples=1 if phase is None else phase.samples,
+            is_done=state == "done",
         )
         played: dict[str, set[int]] = {}
         for entry, index in ledger.rows("SELECT entry, idx FROM grp WHERE evaluation = ?", (name,)):
             played.setdefault(entry, set()).add(index)
         if not evaluation.is_done:
             run.open_evaluation = evaluation
-            for entry, size in sizes.get(name, {}).items():
+            for entry, size in ({} if phase is None else phase.sizes).items():
                 todo = deque(index for index in range(size) if index not in played.get(entry, ()))
                 if todo:
                     evaluation.todo[entry] = todo

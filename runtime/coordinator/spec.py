@@ -100,7 +100,7 @@ class StageSpec(msgspec.Struct, frozen=True):
 
 
 class EvaluationSpec(msgspec.Struct, frozen=True):
-    """Play the first `sizes[entry]` tasks of each entry's eval split greedily, all under one version.
+    """Play the first `sizes[entry]` tasks of each entry's eval split, `samples` times each, all under one version.
 
     It begins when the newest version is published, and what follows waits for its end; an `sft` stage alone may run
     beside it, because that needs no rollouts, and its versions are then held back.
@@ -108,6 +108,7 @@ class EvaluationSpec(msgspec.Struct, frozen=True):
 
     name: str
     sizes: dict[str, int]
+    samples: int = 1
 
 
 class TierSpec(msgspec.Struct, frozen=True):
@@ -195,6 +196,8 @@ class RunSpec(msgspec.Struct, frozen=True):
         return self
 
     def _check_evaluation(self, phase: EvaluationSpec) -> None:
+        if phase.samples < 1:
+            raise ConfigError("an evaluation must play each task at least once", got=phase.samples, at=phase.name)
         for entry in self.entries:
             if phase.sizes.get(entry.name, 0) > entry.sizes.get("eval", 0):
                 raise ConfigError(

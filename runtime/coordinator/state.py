@@ -168,12 +168,14 @@ class Evaluation:
         same: Versions of the same weights, from before the trainer came back from their checkpoint.
         todo: Tasks not planned yet, per entry.
         num_open: Groups planned and not done.
+        samples: Episodes of one task.
     """
 
     name: str
     version: WeightVersion
     todo: dict[str, deque[int]]
     num_open: int = 0
+    samples: int = 1
     same: set[WeightVersion] = field(default_factory=set)
     solved: dict[str, int] = field(default_factory=dict)
     scored: dict[str, int] = field(default_factory=dict)

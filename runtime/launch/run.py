@@ -25,6 +25,7 @@ from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import FILE, RunPlan
+from assay.runtime.strategy.choice import choose
 from assay.runtime.tracker.crew import FINISH_S, Crew
 from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
 
@@ -175,7 +176,11 @@ def make_launcher(plan: RunPlan, launch: Launch) -> Launcher:
 def conclude(
     plan: RunPlan, folder: RunFolder, metrics: MetricsFile, wall_s: float, first_update_s: float | None
 ) -> dict[str, Any]:
-    """Write metrics, summary and report from the ledger; returns the summary."""
+    """Write metrics, summary and report from the ledger; returns the summary.
+
+    Raises:
+        PluginError: the strategy of its evaluations broke; everything else is written.
+    """
     entries = tuple(entry.name for entry in plan.entries)
     fold_ledger(folder)
     try:
@@ -186,7 +191,8 @@ def conclude(
         write_summary(folder.summary, summary)
         return summary
     with reading:
-        summary = summarize(reading, entries, wall_s, first_update_s, plan.balance)
+        sampled, broken = _sampled(plan, folder)
+        summary = summarize(reading, entries, wall_s, first_update_s, plan.balance, sampled)
         try:
             metrics.update(reading)
             write_summary(folder.summary, summary)
@@ -194,7 +200,19 @@ def conclude(
         except OSError as error:
             if not _is_full(folder):
                 raise ConfigError("a run folder must be writable", got=error.strerror, at=folder.path) from None
+    if broken is not None:
+        raise broken
     return summary
+
+
+def _sampled(plan: RunPlan, folder: RunFolder) -> tuple[dict[str, Any] | None, AssayError | None]:
+    """Return what evaluations with several answers per task come to, or why that cannot be said."""
+    if plan.settings.get("eval", {}).get("samples", 1) == 1:
+        return None, None
+    try:
+        return choose(plan, folder), None
+    except AssayError as error:
+        return None, error
 
 
 def fold_ledger(folder: RunFolder) -> None:

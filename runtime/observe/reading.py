@@ -20,7 +20,7 @@ _STEP_MASK = (1 << 40) - 1
 class Accuracy(msgspec.Struct, frozen=True):
     """Success on held-out tasks; unscored episodes count in nothing."""
 
-    solved: int
+    solved: float
     scored: int
 
     @property
@@ -98,6 +98,16 @@ class Reading:
             "WHERE g.evaluation != '' AND e.state = 'evaluated' GROUP BY 1, 2"
         ):
             found.setdefault(evaluation, {})[entry] = Accuracy(int(solved or 0), scored)
+        return found
+
+    def held_out(self) -> dict[str, int]:
+        """Return how many held-out tasks of each entry have a scored answer, in the evaluation that has most."""
+        found: dict[str, int] = {}
+        for entry, tasks in self._db.execute(
+            "SELECT g.entry, COUNT(DISTINCT g.grp) FROM episode e JOIN grp g USING (grp) "
+            "WHERE g.evaluation != '' AND e.state = 'evaluated' AND e.reward IS NOT NULL GROUP BY g.evaluation, 1"
+        ):
+            found[entry] = max(found.get(entry, 0), tasks)
         return found
 
     def evaluations(self) -> dict[str, WeightVersion]:

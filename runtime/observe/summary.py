@@ -16,6 +16,7 @@ def summarize(
     wall_s: float,
     first_update_s: float | None,
     balance: str = "episodes",
+    sampled: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the summary of a run that is over, or as far as it came.
 
@@ -25,12 +26,19 @@ def summarize(
         wall_s: Seconds from the command's start to its end, over all resumptions.
         first_update_s: Seconds from the start to the first committed step; None where there is none.
         balance: What a share is a share of.
+        sampled: What evaluations with several answers per task come to; its accuracy is then that of a domain.
     """
     accuracies = reading.accuracies()
+    for evaluation, found in ({} if sampled is None else sampled["evaluations"]).items():
+        for entry, one in found.items():
+            if one["accuracy"] is not None:
+                tasks = one["tasks"]
+                accuracies[evaluation][entry] = Accuracy(one["accuracy"] * tasks, tasks)
+    held_out = reading.held_out()
     counts = reading.counts()
     lag = reading.lag()
     return {
-        "domains": {entry: _domain(accuracies, entry) for entry in entries},
+        "domains": {entry: _domain(accuracies, entry, held_out.get(entry, 0)) for entry in entries},
         "updates": reading.num_commits(),
         "episodes": {
             "submitted": counts.submitted,
@@ -47,6 +55,7 @@ def summarize(
             "unit": balance,
             "entries": {name: msgspec.structs.asdict(one) for name, one in reading.shares(entries, balance).items()},
         },
+        **({} if sampled is None else {"samples": sampled}),
     }
 
 
@@ -77,13 +86,12 @@ def share_table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _domain(accuracies: dict[str, dict[str, Accuracy]], entry: str) -> dict[str, Any]:
+def _domain(accuracies: dict[str, dict[str, Accuracy]], entry: str, held_out: int) -> dict[str, Any]:
     """Where a run begins with reinforcement, its fresh weights are those it starts from; without any, its last are."""
     found = {name: by_entry[entry] for name, by_entry in accuracies.items() if entry in by_entry}
     untrained = found.get(UNTRAINED) or found.get(BEFORE)
     before = found.get(BEFORE) or (found.get(AFTER) if UNTRAINED in found else None)
     after = found.get(AFTER)
-    held_out = max((accuracy.scored for accuracy in found.values()), default=0)
     return {
         "untrained": None if untrained is None else untrained.share,
         "before": None if before is None else before.share,

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -98,6 +99,13 @@ class StoredRun:
         """Return one episode; None where the run never planned it."""
         row = self._db.execute(f"SELECT {_COLUMNS} {_FROM} WHERE e.episode = ?", (episode,)).fetchone()
         return None if row is None else Row(*row)
+
+    def held_out(self) -> Iterator[list[Row]]:
+        """Yield the episodes of each task of an evaluation that is through with it, in order."""
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE g.state = 'evaluated' ORDER BY g.grp, e.sibling"
+        rows = (Row(*row) for row in self._db.execute(sql))
+        for _, siblings in groupby(rows, key=lambda row: row.grp):
+            yield list(siblings)
 
     def group(self, grp: int) -> list[Row]:
         """Return the siblings of a group."""

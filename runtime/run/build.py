@@ -26,6 +26,7 @@ from assay.runtime.run.environment import threads_for
 from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, LevelPlan, RunPlan, SplitPlan
 from assay.runtime.source.level import climb
 from assay.runtime.stage.source import describe, open_part, open_source
+from assay.runtime.strategy.sight import make_strategy
 from assay.runtime.verify.grade import mode_of
 
 FACTORIES = ("engine", "trainer", "algorithm", "scheduler", "store", "launcher")
@@ -86,7 +87,9 @@ def build_plan(
         admit=curriculum.admit,
         trackers=_trackers(settings.tracker, registry),
     )
-    return attach_judge(plan, groups["judge"], registry)
+    plan = attach_judge(plan, groups["judge"], registry)
+    make_strategy(plan)  # what it refuses is refused here, not after the evaluation
+    return plan
 
 
 def build_entry(
@@ -154,7 +157,9 @@ def factory_refs(settings: Mapping[str, Mapping[str, Any]], registry: Registry) 
     Raises:
         PluginError: nobody offers one of the names.
     """
-    return {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
+    refs = {kind: registry.find(kind, settings[kind]["name"]).ref for kind in FACTORIES}
+    strategy = settings["eval"]["strategy"]
+    return refs if strategy == "none" else {**refs, "strategy": registry.find("strategy", strategy).ref}
 
 
 def _chat_ref(settings: Settings, registry: Registry) -> str:

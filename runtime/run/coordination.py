@@ -121,20 +121,21 @@ def _phases(plan: RunPlan) -> list[StageSpec | EvaluationSpec]:
         # Everything waits for the end of an evaluation; a run that trains must not wait for people.
         if entry.tier != TIER or not plan.stages
     }
+    samples = plan.settings["eval"].get("samples", 1)
     phases: list[StageSpec | EvaluationSpec] = []
     has_begun_rl = False
     for number, stage in enumerate(plan.stages):
         if stage.kind == "rl" and not has_begun_rl:
             has_begun_rl = True
-            phases.append(EvaluationSpec(BEFORE, sizes))
+            phases.append(EvaluationSpec(BEFORE, sizes, samples))
         elif number == 0:
-            phases.append(EvaluationSpec(UNTRAINED, sizes))
+            phases.append(EvaluationSpec(UNTRAINED, sizes, samples))
         begun = sum(earlier.steps for earlier in plan.stages[:number])
         for part, steps in enumerate(_parts(stage, every)):
             if part:
-                phases.append(EvaluationSpec(f"{stage.name}-{begun + part * every}", sizes))
+                phases.append(EvaluationSpec(f"{stage.name}-{begun + part * every}", sizes, samples))
             phases.append(_stage(plan, stage, steps, is_first=part == 0))
-    phases.append(EvaluationSpec(AFTER, sizes))
+    phases.append(EvaluationSpec(AFTER, sizes, samples))
     return phases
 
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from coordinator_world import held, ordered, settle, spec
+from coordinator_world import held, ordered, scored, settle, spec
 
 from assay.core.trajectory import Trace, WeightVersion
+from assay.core.verdict import Unscored
 from assay.core.wire import (
     EpisodeDone,
     LeaseEpisode,
@@ -137,3 +138,23 @@ def test_a_stage_rule_is_asked_once_about_a_step_that_two_lineages_committed(mak
     assert [1, 2, 3] == world.core.run.curriculum.memory
     world.go()
     assert 8 == world.core.run.curriculum.trainer_step
+
+
+def test_an_evaluation_plays_each_task_as_often_as_it_is_told(make: Any) -> None:
+    world = make(phases=(EvaluationSpec("now", {"a": 4, "b": 2}, samples=3),))
+    world.verdict = lambda episode: Unscored("infra", "gone") if episode % 5 == 0 else scored(float(episode % 2))
+    world.go_until(lambda: world.core.run.counts.evaluated >= 5)
+    world.restart()
+    world.beat()
+    world.go()
+    rows = list(
+        world.ledger.rows(
+            "SELECT g.entry, g.idx, COUNT(*), COUNT(DISTINCT e.seed), MIN(g.size) "
+            "FROM episode e JOIN grp g USING (grp) "
+            "WHERE e.state = 'evaluated' AND g.state = 'evaluated' GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+    )
+    assert [("a", n, 3, 3, 3) for n in range(4)] + [("b", n, 3, 3, 3) for n in range(2)] == rows
+    assert (18, 18) == (world.core.run.counts.submitted, world.core.run.counts.evaluated)
+    evaluation = world.core.run.evaluations["now"]
+    assert (3, 14) == (evaluation.samples, sum(evaluation.scored.values()))
