@@ -12,6 +12,7 @@ from assay.runtime.cli.job import OVERRIDES, add_job_arguments, has_errors, prin
 from assay.runtime.cli.plan import plan_of
 from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.config.job import Job
+from assay.runtime.judge.account import judge_table
 from assay.runtime.launch.run import Outcome, launch
 from assay.runtime.observe.summary import table
 from assay.runtime.preflight.golden import require_golden
@@ -86,6 +87,9 @@ def show_outcome(outcome: Outcome, folder: RunFolder, terminal: Terminal) -> Non
         f"{outcome.summary['updates']} updates, {episodes['submitted']} episodes: {episodes['trained']} trained, "
         f"{episodes['evaluated']} evaluated, {episodes['in_flight']} in flight, dropped: {dropped}"
     )
+    if "judge" in outcome.summary:
+        for row in columns(judge_table(outcome.summary["judge"])):
+            terminal.print(row)
     lag_text = "-" if lag["mean"] is None else f"{lag['mean']:.2f} (max {lag['max']})"
     terminal.print(
         f"trainer idle {'-' if idle is None else format(idle, '.0%')}, lag {lag_text}, "

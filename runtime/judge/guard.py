@@ -146,7 +146,8 @@ async def opinion(
         Unreadable: none of the replies does.
         JudgeError: there is no reply.
     """
-    messages, text = sheet.messages, ""
+    messages: tuple[tuple[Role, str], ...] = sheet.messages
+    text = ""
     for attempt in range(tries):
         request = JudgeRequest(model, messages, max_tokens, temperature, sample, sample, attempt)
         text = (await judge.ask(request)).text

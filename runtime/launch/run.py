@@ -15,6 +15,7 @@ import msgspec
 from assay.core.error import AssayError, ConfigError, RunFailed
 from assay.core.launcher import Launch, Launcher
 from assay.core.registry import resolve
+from assay.runtime.judge.account import judge_summary
 from assay.runtime.launch.child import last_words
 from assay.runtime.launch.local import DRAINED, LocalLauncher
 from assay.runtime.launch.process import launch_of, weight_bytes
@@ -25,6 +26,7 @@ from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import FILE, RunPlan
+from assay.runtime.sandbox.open import reap_boxes, unguarded
 from assay.runtime.strategy.choice import choose
 from assay.runtime.tracker.crew import FINISH_S, Crew
 from assay.runtime.weight.place import choose_weight_folder, reap_weight_folders, remove_weight_folder
@@ -117,6 +119,9 @@ def _launch(
                 has_said_so = True
                 display.say("ending in order; once more ends at once")
 
+        for line in unguarded(plan):
+            display.say(f"warning: {line}")
+
         def tick() -> None:
             nonlocal look_s, has_warned
             say_so()
@@ -152,6 +157,7 @@ def _launch(
             # Only living processes need published weights and their probes.
             remove_weight_folder(weights)
             shutil.rmtree(folder.probes, ignore_errors=True)
+            reap_boxes(plan)
     if status and (full := _is_full(folder)):
         reason = full
     try:
@@ -193,6 +199,8 @@ def conclude(
     with reading:
         sampled, broken = _sampled(plan, folder)
         summary = summarize(reading, entries, wall_s, first_update_s, plan.balance, sampled)
+        if judge := judge_summary(plan, folder.ledger):
+            summary["judge"] = judge
         try:
             metrics.update(reading)
             write_summary(folder.summary, summary)

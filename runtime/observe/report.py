@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.runtime.judge.account import judge_table
 from assay.runtime.observe.curve import COLOURS, curve, smooth
 from assay.runtime.observe.reading import CommitRow, Reading
 from assay.runtime.observe.summary import share_table, table
@@ -48,6 +49,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -
         f"<h2>Shares of {html.escape(summary['shares']['unit'])}</h2>",
         '<p class="faint">Since the targets last changed: a stage with other shares, or an entry unlocked.</p>',
         _table(share_table(dict(summary))),
+        *(("<h2>Judges</h2>", _table(judge_table(summary["judge"]))) if "judge" in summary else ()),
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",

@@ -24,6 +24,7 @@ from assay.runtime.review.question import check_people
 from assay.runtime.run.coordination import stage_plans
 from assay.runtime.run.environment import threads_for
 from assay.runtime.run.plan import Counts, EntryPlan, FactoryPlan, LevelPlan, RunPlan, SplitPlan
+from assay.runtime.sandbox.open import attach_sandbox, needs_of
 from assay.runtime.source.level import climb
 from assay.runtime.stage.source import describe, open_part, open_source
 from assay.runtime.strategy.sight import make_strategy
@@ -52,7 +53,6 @@ def build_plan(
     Raises:
         AssayError: see `build_entry`; a rule, sampler or stage that this runtime cannot keep.
     """
-    _check_settings(settings)
     groups: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     if curriculum.advantage == "per_domain":
         _scope_by_domain(groups["algorithm"], registry)
@@ -87,7 +87,7 @@ def build_plan(
         admit=curriculum.admit,
         trackers=_trackers(settings.tracker, registry),
     )
-    plan = attach_judge(plan, groups["judge"], registry)
+    plan = attach_sandbox(attach_judge(plan, groups["judge"], registry), groups["sandbox"], registry)
     make_strategy(plan)  # what it refuses is refused here, not after the evaluation
     return plan
 
@@ -147,6 +147,8 @@ def build_entry(
         unlock=unlock,
         sampler=None if sampler is None else _sampler(sampler, registry),
         judged=tuple(leaf for leaf, verifier in verifiers.items() if verifier.asks_judge),
+        price_usd=None if compiled.facts is None else compiled.facts.price_usd,
+        needs=needs_of(program, verifiers.values()),
         ranges={} if compiled.facts is None else {name: one.ends for name, one in compiled.facts.terms.items()},
     )
 
@@ -195,11 +197,6 @@ def _sampler(use: Use, registry: Registry) -> FactoryPlan:
     return plan
 
 
-def _check_settings(settings: Settings) -> None:
-    if settings.sandbox.name != "none":
-        raise ConfigError("a run must have no sandbox here", got=settings.sandbox.name, at="sandbox.name")
-
-
 def _trackers(settings: TrackerSettings, registry: Registry) -> dict[str, FactoryPlan]:
     """Return the trackers of a run by name; what one refuses is refused here, its process would only fail."""
     wanted = {} if settings.name == "none" else {settings.name: settings.options}
@@ -223,8 +220,6 @@ def _check_supported(name: str, program: Program) -> None:
             got=f"tools {', '.join(program.episode.tools) or 'none'}, max_turns {program.episode.max_turns}",
             at=f"mix.{name}",
         )
-    if program.sandbox is not None:
-        raise ConfigError("a domain must need no sandbox here", got=program.sandbox.image, at=f"mix.{name}")
 
 
 def _split(program: Program, split: Split, base: Path, registry: Registry) -> SplitPlan:

@@ -82,6 +82,8 @@ class EntryPlan(msgspec.Struct, frozen=True):
         unlock: Not played before this holds; None from the start.
         sampler: Picks training tasks; None walks through all in seeded order.
         judged: Names of verifiers that ask a judge.
+        price_usd: What judges are declared to charge for one episode; None where one states no price.
+        needs: What a sandbox backend must be able to do for its verifiers; empty where none wants a box.
     """
 
     name: str
@@ -97,6 +99,8 @@ class EntryPlan(msgspec.Struct, frozen=True):
     unlock: Expr | None = None
     sampler: FactoryPlan | None = None
     judged: tuple[str, ...] = ()
+    price_usd: float | None = None
+    needs: tuple[str, ...] = ()
     ranges: dict[str, tuple[float | None, float | None]] = {}
 
 

@@ -1,0 +1,212 @@
+"""A judge is asked over a real socket: outages are waited out, refusals are not, and every reply is paid for once."""
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from judge_server import JudgeServer, MakeHost, ask, collect
+
+from assay.core.error import ConfigError
+from assay.core.judge import JudgeRequest
+from assay.runtime.judge.openai import OpenAIJudge
+
+REQUEST = JudgeRequest(
+    "large@1", (("system", "grade " + "a" * 24 + " = VALUE"), ("user", "How good?")), 64, 0.5, seed=3
+)
+REPLY = "Well.\ngrade " + "a" * 24 + " = 8"
+
+
+def test_reply_comes_with_its_tokens_and_its_price(server: JudgeServer, make_host: MakeHost) -> None:
+    answer, spent = ask(make_host(), REQUEST)
+    assert answer.reply is not None
+    assert (REPLY, 1000, 100) == (answer.reply.text, answer.reply.prompt_tokens, answer.reply.completion_tokens)
+    assert pytest.approx(0.002) == answer.reply.cost_usd == spent.cost_usd
+    assert (1, 0) == (spent.num_calls, spent.num_cached)
+    (body,) = server.bodies
+    assert ("large@1", 64, 0.5, 3) == tuple(body[name] for name in ("model", "max_tokens", "temperature", "seed"))
+    assert [("system", "user")] == [tuple(message["role"] for message in body["messages"])]
+
+
+@pytest.mark.parametrize("trouble", ["500", "429", "cut"])
+def test_trouble_that_passes_is_waited_out(server: JudgeServer, make_host: MakeHost, trouble: str) -> None:
+    server.trouble = [trouble] * 4
+    answer, spent = ask(make_host(), REQUEST)
+    assert answer.reply is not None and REPLY == answer.reply.text
+    assert 5 == len(server.bodies)
+    assert spent.queue_s > 0.0
+
+
+@pytest.mark.parametrize("trouble", ["garbage", "empty"])
+def test_garbled_reply_is_asked_for_again_a_few_times(server: JudgeServer, make_host: MakeHost, trouble: str) -> None:
+    host = make_host()
+    server.trouble = [trouble] * 2
+    assert ask(host, REQUEST)[0].reply is not None
+    server.trouble = [trouble + "!"]
+    server.bodies.clear()
+    answer, _ = ask(host, msgspec.structs.replace(REQUEST, seed=4))
+    assert (None, "error", 3) == (answer.reply, answer.failure, len(server.bodies))
+
+
+@pytest.mark.parametrize("trouble", ["401", "400"])
+def test_refusal_is_never_asked_again(server: JudgeServer, make_host: MakeHost, trouble: str) -> None:
+    server.trouble = [trouble + "!"]
+    answer, _ = ask(make_host(), REQUEST)
+    assert ("refused", 1) == (answer.failure, len(server.bodies))
+    assert f"HTTP {trouble}" in answer.error
+
+
+@pytest.mark.slow
+def test_retry_after_is_honoured(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["429:0.3"]
+    started_s = time.monotonic()
+    answer, spent = ask(make_host(), REQUEST)
+    assert answer.reply is not None
+    assert 0.3 <= time.monotonic() - started_s < 2.0
+    assert spent.queue_s >= 0.3
+
+
+def test_judge_that_asks_for_more_than_the_patience_is_given_up_at_once(
+    server: JudgeServer, make_host: MakeHost
+) -> None:
+    server.trouble = ["429:3600!"]
+    answer, _ = ask(make_host(), REQUEST)
+    assert ("outage", 1) == (answer.failure, len(server.bodies))
+    assert "a judge must come back within 5 s" in answer.error
+
+
+def test_outage_beyond_patience_ends_with_its_last_reason(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["500!"]
+    answer, spent = ask(make_host(patience_s=0.2), REQUEST)
+    assert ("outage", None) == (answer.failure, answer.reply)
+    assert "a judge must come back within 0.2 s" in answer.error and "HTTP 500 no" in answer.error
+    assert len(server.bodies) > 2
+    assert 0 == spent.num_calls
+
+
+@pytest.mark.slow
+def test_server_that_hangs_is_an_outage(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["hang"]
+    assert ask(make_host(timeout_s=0.1), REQUEST)[0].reply is not None
+    server.trouble = ["hang!"]
+    answer, _ = ask(make_host(timeout_s=0.1, patience_s=0.2), REQUEST)
+    assert "must answer within 0.1 s" in answer.error
+
+
+def test_no_server_at_all_is_an_outage(make_host: MakeHost) -> None:
+    host = make_host(options={"base_url": "http://127.0.0.1:9/v1"}, patience_s=0.05)
+    answer, _ = ask(host, REQUEST)
+    assert "outage" == answer.failure
+    assert "a judge must be reachable" in answer.error
+
+
+def test_no_more_questions_are_out_than_allowed(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host(concurrency=2)
+    for job in range(8):
+        host.ask(job, 1, msgspec.structs.replace(REQUEST, sample=job))
+    collect(host, 8)
+    assert (2, 8) == (server.most_open, len(server.bodies))
+
+
+@pytest.mark.slow
+def test_question_that_pauses_holds_no_place(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host(concurrency=1)
+    server.trouble = ["429:0.4"]
+    host.ask(1, 1, REQUEST)
+    assert server.has_come.wait(5.0)
+    host.ask(2, 1, msgspec.structs.replace(REQUEST, sample=1))
+    assert [2] == list(collect(host, 1))
+    assert [1] == list(collect(host, 1))
+
+
+def test_job_that_ended_gets_no_answer(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host()
+    server.trouble = ["hang"]
+    host.ask(1, 1, REQUEST)
+    assert server.has_come.wait(5.0)
+    assert 0.0 == host.end(1, should_keep=False).cost_usd
+    assert [2] == list({2: ask(host, REQUEST, 2)})
+    assert [] == host.answers()
+
+
+def test_equal_question_is_paid_for_once(server: JudgeServer, make_host: MakeHost, tmp_path: Path) -> None:
+    cache = tmp_path / "judge.sqlite"
+    first, _ = ask(make_host(cache), REQUEST)
+    again, spent = ask(make_host(cache), REQUEST)
+    assert first.reply == again.reply
+    assert (1, 1, 1, 0.0) == (len(server.bodies), spent.num_calls, spent.num_cached, spent.cost_usd)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "large@2"},
+        {"messages": (REQUEST.messages[0], ("user", "How bad?"))},
+        {"temperature": 0.6},
+        {"max_tokens": 65},
+        {"seed": 4},
+        {"sample": 1},
+        {"attempt": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_other_question_never_gets_a_kept_reply(server: JudgeServer, make_host: MakeHost, change: dict) -> None:
+    host = make_host()
+    ask(host, REQUEST)
+    _, spent = ask(host, msgspec.structs.replace(REQUEST, **change))
+    assert (2, 0) == (len(server.bodies), spent.num_cached)
+
+
+def test_other_verifier_or_address_never_gets_a_kept_reply(
+    server: JudgeServer, make_host: MakeHost, tmp_path: Path
+) -> None:
+    host = make_host(tmp_path / "judge.sqlite")
+    for job, (ref, version) in enumerate([("d:1:m:a", 1), ("d:1:m:a", 2), ("d:1:m:b", 1)]):
+        host.ask(job, 1, REQUEST, ref, version)
+        collect(host, 1)
+        assert 0 == host.end(job, should_keep=True).num_cached
+    with JudgeServer() as other:
+        elsewhere = make_host(tmp_path / "judge.sqlite", options={"base_url": other.url})
+        elsewhere.ask(1, 1, REQUEST, "d:1:m:a", 1)
+        collect(elsewhere, 1)
+        assert (0, 1) == (elsewhere.end(1, should_keep=True).num_cached, len(other.bodies))
+
+
+def test_reply_that_nobody_could_read_is_not_kept(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host()
+    ask(host, REQUEST, should_keep=False)
+    assert 0 == ask(host, REQUEST)[1].num_cached
+    assert 1 == ask(host, REQUEST)[1].num_cached
+
+
+def test_cache_can_be_turned_off(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host(should_cache=False)
+    assert 0 == ask(host, REQUEST)[1].num_cached + ask(host, REQUEST)[1].num_cached
+
+
+def test_key_is_sent_and_shown_to_nobody(
+    server: JudgeServer, make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_JUDGE_KEY", "sk-very-secret")
+    server.trouble = ["echo"]
+    answer, _ = ask(make_host(options={"api_key_env": "TEST_JUDGE_KEY"}), REQUEST)
+    assert ["Bearer sk-very-secret"] == server.keys
+    assert "wrong key Bearer ***" in answer.error
+    assert "secret" not in answer.error
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "a judge must have an address"),
+        ({"base_url": "localhost:8000"}, "a judge must have an address"),
+        ({"base_url": "https://me:pw@host/v1"}, "must hold no secret"),
+        ({"base_url": "https://host/v1?key=1"}, "must hold no secret"),
+        ({"base_url": "http://host/v1", "api_key_env": "NO_SUCH_KEY"}, "got no NO_SUCH_KEY"),
+        ({"base_url": "http://host/v1", "prices": {"m": {"input": 1.0}}}, "two prices"),
+        ({"base_url": "http://host/v1", "prices": {"m": {"input": -1.0, "output": 1.0}}}, "two prices"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(options: dict, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        OpenAIJudge(**options)

@@ -1,0 +1,75 @@
+"""A whole graph in one process whose graders ask a real server."""
+
+from pathlib import Path
+
+import pytest
+from judge_domain import DOMAIN, plan_of, settings
+from judge_server import JudgeServer
+
+from assay.core.registry import Registry
+from assay.runtime.judge.account import judge_summary, judge_table, read_accounts
+from assay.runtime.launch.inline import Inline, inline_folder
+from assay.runtime.launch.stub import StubChat, StubEngine
+from assay.runtime.observe.reading import Reading
+from assay.runtime.run.folder import RunFolder
+from assay.runtime.run.plan import read_plan, write_plan
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return inline_folder(tmp_path / "run")
+
+
+def play(registry: Registry, folder: RunFolder, judge: dict, text: str = DOMAIN) -> None:
+    plan = plan_of(text, registry, judge)
+    write_plan(folder.path, plan)
+    finish = Inline(read_plan(folder.path), folder, StubEngine("hello"), StubChat(), should_validate=True).run(60.0)
+    assert 0 == finish.code, finish.reason
+
+
+def test_judged_episodes_are_played_graded_and_paid_for(
+    server: JudgeServer, registry: Registry, folder: RunFolder
+) -> None:
+    play(registry, folder, settings(server.url))
+    assert 3 == len(server.bodies)
+    with Reading(folder.ledger) as reading:
+        assert 3 == reading.counts().evaluated
+    summary = judge_summary(read_plan(folder.path), folder.ledger)
+    assert (3, pytest.approx(0.006)) == (summary["calls"], summary["cost_usd"])
+    table = judge_table(summary)
+    assert ("kind", "3", "0", "0.006", "0.002", "0.002") == table[1][:6]
+
+
+def test_outage_in_a_run_makes_episodes_wait_and_loses_none(
+    server: JudgeServer, registry: Registry, folder: RunFolder
+) -> None:
+    server.trouble = ["500"] * 5
+    play(registry, folder, settings(server.url))
+    with Reading(folder.ledger) as reading:
+        assert (3, {}) == (reading.counts().evaluated, reading.unscored())
+    assert read_accounts(folder.ledger, ["kind"])["kind"].queue_s > 0.0
+
+
+def test_outage_beyond_patience_leaves_no_reward_in_the_ledger(
+    server: JudgeServer, registry: Registry, folder: RunFolder
+) -> None:
+    server.trouble = ["500!"]
+    play(registry, folder, settings(server.url, patience_s=0.2))
+    with Reading(folder.ledger) as reading:
+        assert {"judge_error": 3} == reading.unscored()
+        accuracies = reading.accuracies()
+    assert [(0, 0)] == [(one["kind"].solved, one["kind"].scored) for one in accuracies.values()]
+
+
+def test_key_of_a_judge_is_nowhere_in_the_run_folder(
+    server: JudgeServer, registry: Registry, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_JUDGE_KEY", "sk-very-secret")
+    server.trouble = ["echo"]
+    play(registry, folder, settings(server.url, options={"api_key_env": "TEST_JUDGE_KEY"}))
+    assert {"Bearer sk-very-secret"} == set(server.keys)
+    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    assert folder.judge in files and folder.ledger in files
+    assert [] == [path.name for path in files if b"very-secret" in path.read_bytes()]
