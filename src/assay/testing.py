@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from assay.runtime.testing.config_dir import ConfigDirContract
     from assay.runtime.testing.contract import Contract, ContractBroken
     from assay.runtime.testing.domain import DomainContract
+    from assay.runtime.testing.engine import EngineContract
     from assay.runtime.testing.function import FunctionContract
     from assay.runtime.testing.hostile import HOSTILE
     from assay.runtime.testing.parser import ParserContract
     from assay.runtime.testing.sandbox import SandboxContract
     from assay.runtime.testing.source import SourceContract
+    from assay.runtime.testing.store import StoreContract
     from assay.runtime.testing.tool import ToolCase, ToolContract
+    from assay.runtime.testing.trainer import TrainerContract
     from assay.runtime.testing.verifier import VerifierContract
 
 __all__ = [
@@ -29,12 +32,15 @@ __all__ = [
     "Contract",
     "ContractBroken",
     "DomainContract",
+    "EngineContract",
     "FunctionContract",
     "ParserContract",
     "SandboxContract",
     "SourceContract",
+    "StoreContract",
     "ToolCase",
     "ToolContract",
+    "TrainerContract",
     "VerifierContract",
 ]
 
@@ -45,12 +51,15 @@ _PUBLIC = {
     "Contract": "assay.runtime.testing.contract:Contract",
     "ContractBroken": "assay.runtime.testing.contract:ContractBroken",
     "DomainContract": "assay.runtime.testing.domain:DomainContract",
+    "EngineContract": "assay.runtime.testing.engine:EngineContract",
     "FunctionContract": "assay.runtime.testing.function:FunctionContract",
     "ParserContract": "assay.runtime.testing.parser:ParserContract",
     "SandboxContract": "assay.runtime.testing.sandbox:SandboxContract",
     "SourceContract": "assay.runtime.testing.source:SourceContract",
+    "StoreContract": "assay.runtime.testing.store:StoreContract",
     "ToolCase": "assay.runtime.testing.tool:ToolCase",
     "ToolContract": "assay.runtime.testing.tool:ToolContract",
+    "TrainerContract": "assay.runtime.testing.trainer:TrainerContract",
     "VerifierContract": "assay.runtime.testing.verifier:VerifierContract",
 }
 
