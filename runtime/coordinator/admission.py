@@ -41,6 +41,8 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
             group = _group(run, out, entry, "train", index, body, entry.group_size)
             audit.plan(run, group)
             run.admitted[entry.name] = run.admitted.get(entry.name, 0) + 1
+            if entry.unlock is not None and not run.planned[entry.name]:
+                out.append(record.log("unlocked", f"{entry.name} at step {run.curriculum.trainer_step}", run.now_s))
             run.planned[entry.name] += 1
             pending[entry.name] += 1
             total -= 1

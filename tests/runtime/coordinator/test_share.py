@@ -76,6 +76,8 @@ def test_unlocked_entry_stays_open_and_is_owed_nothing_for_the_time_before(make:
     world = make(entries=(entry("a"), entry("b", unlock=From(8))), phases=(StageSpec("rl", "rl", batch=4, steps=24),))
     world.go()
     assert {"a"} == set(trained(world, range(1, 9)))
+    unlocked = list(world.ledger.rows("SELECT detail FROM log WHERE what = 'unlocked'"))
+    assert ["b at step 8"] == [detail for (detail,) in unlocked]
     # Two steps of groups were on their way when it was unlocked.
     assert pytest.approx(0.5, abs=0.1) == trained(world, range(12, 25)).count("b") / (13 * 4)
     assert {"a": 0.5, "b": 0.5} == world.core.run.target
