@@ -1,7 +1,7 @@
 """Sandboxes: where programs that nobody trusts run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -101,6 +101,7 @@ class Sandbox(Protocol):
         ...
 
 
+@runtime_checkable
 class SandboxBackend(Protocol):
     """Makes boxes; what `assay_sandboxes` offers.
 

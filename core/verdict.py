@@ -20,7 +20,7 @@ class Measurement(msgspec.Struct, frozen=True, array_like=True):
         cost_usd: What it was charged; 0 where nothing was.
         num_calls: Replies of a judge it got, those from the cache of replies included.
         num_cached: How many of them came from that cache and cost nothing.
-        queue_s: Seconds it waited for a judge to be free or to come back.
+        queue_s: Seconds it waited for a box, or for a judge, to be free or to come back.
     """
 
     verifier: str
@@ -74,7 +74,7 @@ class Unscored(msgspec.Struct, frozen=True, array_like=True, tag="unscored"):
         verifier: Name under `verify:`; empty where none was running.
         measurements: What had been measured before.
         cost_usd: What the verification that failed was charged even so.
-        queue_s: Seconds it waited for a judge.
+        queue_s: Seconds it waited for a judge or a box.
     """
 
     cause: Cause

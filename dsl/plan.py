@@ -128,14 +128,20 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         return digest(self)
 
 
-def build_plan(compiled: CompiledCurriculum, resources: Resources) -> Plan:
+def build_plan(compiled: CompiledCurriculum, resources: Resources, *, has_sandbox: bool = False) -> Plan:
     """Build the plan of a curriculum.
+
+    Args:
+        compiled: With the domains of its mix.
+        resources: What the run has.
+        has_sandbox: A backend is named; what it can do is looked at where the run is made.
 
     Raises:
         SourceError: the curriculum or a domain has an error; or a domain needs a sandbox that no installed backend
-            declares (SB001 is a warning in `check` and an error here).
+            declares, and none is named (SB001 is a warning in `check` and an error here).
     """
-    blocking = [_as_error(item) for item in compiled.findings if item.severity == "error" or item.code == "SB001"]
+    codes = set() if has_sandbox else {"SB001"}
+    blocking = [_as_error(item) for item in compiled.findings if item.severity == "error" or item.code in codes]
     if compiled.curriculum is None or blocking:
         raise SourceError("a plan needs a curriculum without errors", findings=tuple(blocking or compiled.findings))
     return _Builder(compiled, compiled.curriculum, resources).plan()

@@ -12,6 +12,7 @@ from assay.dsl.declared import Declared
 from assay.dsl.expr.interval import TRUE
 from assay.dsl.expr.narrow import Known, narrow
 from assay.dsl.expr.node import Expr, Signal, Text, walk
+from assay.dsl.program import BoxSpec
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Mapping, Span
 
@@ -38,7 +39,12 @@ def live_verifiers(declared: Declared) -> dict[str, Verifier]:
 
 def required_capabilities(declared: Declared) -> dict[str, frozenset[str]]:
     """Return what a sandbox backend must declare for each live verifier that needs a box."""
-    box = declared.sandbox
+    live = live_verifiers(declared).items()
+    return {name: capabilities_of(declared.sandbox, verifier) for name, verifier in live if verifier.needs.sandbox}
+
+
+def capabilities_of(box: BoxSpec | None, verifier: Verifier) -> frozenset[str]:
+    """Return what a sandbox backend must declare for a verifier that needs a box of this kind."""
     words = {"exec", "image"} if box is not None else {"exec"}
     if box is not None:
         words |= {f"net.{box.net}"}
@@ -46,15 +52,11 @@ def required_capabilities(declared: Declared) -> dict[str, frozenset[str]]:
             word for word, value in (("cpu", box.cpu), ("memory", box.memory_bytes), ("time", box.time_s)) if value
         }
         words |= {"history.sever"} if box.history == "sever" else set()
-    needs: dict[str, frozenset[str]] = {}
-    for name, verifier in live_verifiers(declared).items():
-        if verifier.needs.sandbox:
-            own = {"isolation.fresh"} if verifier.isolation == "fresh" else set()
-            own |= {"gpu"} if verifier.needs.gpu else set()
-            own |= {"net.full"} if verifier.needs.net else set()
-            own |= {"memory"} if verifier.needs.memory and parse_size(verifier.needs.memory) else set()
-            needs[name] = frozenset(words | own)
-    return needs
+    words |= {"isolation.fresh"} if verifier.isolation == "fresh" else set()
+    words |= {"gpu"} if verifier.needs.gpu else set()
+    words |= {"net.full"} if verifier.needs.net else set()
+    words |= {"memory"} if verifier.needs.memory and parse_size(verifier.needs.memory) else set()
+    return frozenset(words)
 
 
 def unpinned_judges(declared: Declared) -> Iterator[tuple[str, str]]:

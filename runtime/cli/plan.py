@@ -82,7 +82,7 @@ def plan_of(job: Job) -> Plan:
         batch=settings.trainer.batch,
         max_staleness=settings.scheduler.max_staleness,
     )
-    return build_plan(mix.compiled, resources)
+    return build_plan(mix.compiled, resources, has_sandbox=settings.sandbox.name != "none")
 
 
 def _show(plan: Plan, form: str) -> str:

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", action="append", default=[], metavar="ENTRY=FILE", help="edited domain of an entry")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="verifier processes; default 1")
+    parser.add_argument("--sandbox", metavar="NAME", help="where verifiers get boxes; default: as in the run")
     parser.add_argument("--dry-run", action="store_true", help="show what changes and keep nothing")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
@@ -55,7 +56,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     with StoredRun(folder) as stored:
         programs = edited(stored, arguments.domain, arguments.overrides, registry)
         with Archive(folder.path) as archive:
-            grader = Regrader(stored, archive, registry, functions, num_processes=max(1, arguments.processes))
+            grader = Regrader(
+                stored,
+                archive,
+                registry,
+                functions,
+                num_processes=max(1, arguments.processes),
+                sandbox=arguments.sandbox,
+            )
             found = {name: grader.regrade(name, program) for name, program in programs.items()}
             report = {name: _to_json(one) for name, one in found.items()}
             path = None if arguments.dry_run else archive.keep({"plan": stored.plan.digest, "entries": report})

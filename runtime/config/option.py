@@ -14,6 +14,7 @@ import msgspec
 from assay.core.error import AssayError, PluginError
 from assay.core.leaf import Factory
 from assay.core.registry import Offer, Registry, resolve
+from assay.core.sandbox import SandboxBackend
 from assay.runtime.config.setting import Misfit, Settings
 
 # Groups whose name may be `none`.
@@ -76,6 +77,9 @@ def refused(offer: Offer, options: Mapping[str, object], group: str, key: str) -
 
 def parameters(factory: object) -> tuple[str, ...] | None:
     """Return the names of a factory's parameters; None where it takes any, or where its source cannot be found."""
+    if isinstance(factory, SandboxBackend):
+        # Offered made, with its defaults; a run makes one of its class with the options that are given.
+        return tuple(inspect.signature(type(factory)).parameters)
     if not isinstance(factory, Factory):
         return ()
     if not isinstance(factory.target, str):

@@ -78,9 +78,12 @@ class SchedulerSettings(msgspec.Struct, frozen=True):
 
 
 class SandboxSettings(msgspec.Struct, frozen=True):
-    """Where programs run that nobody trusts."""
+    """Where programs run that nobody trusts. `none` needs no other key."""
 
     name: str
+    boxes: Positive = 4
+    acquire_s: Above0 = 60.0
+    patience_s: Rate = 120.0
     options: dict[str, Any] = {}
 
 

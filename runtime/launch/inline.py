@@ -23,6 +23,7 @@ from assay.runtime.review.desk import PeopleDesk
 from assay.runtime.run.coordination import run_spec
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
+from assay.runtime.sandbox.open import open_boxes
 from assay.runtime.stage.rollout import RolloutStage, parser_refs
 from assay.runtime.stage.source import SourceStage
 from assay.runtime.stage.verify import VerifyStage, rubrics
@@ -91,7 +92,7 @@ class Inline:
         stage = RolloutStage(plan, engine, chat, store, rollout, parsers=parsers, eval_temperature=temperature)
         self._stages.append((rollout, stage))
         verify = client("verify", 8.0)
-        host = VerifierHost(paths=paths, judges=open_judge(plan, folder.judge))
+        host = VerifierHost(paths=paths, boxes=open_boxes(plan), judges=open_judge(plan, folder.judge))
         desk = GradeDesk(host, rubrics(plan.entries), people)
         self._stages.append((verify, VerifyStage(desk, make_store(folder.blobs, None, **options), verify)))
 

@@ -9,6 +9,7 @@ from assay.dsl.reduce import Grader, functions_of
 from assay.runtime.preflight.control import Subject, control_split, try_controls
 from assay.runtime.preflight.example import run_example
 from assay.runtime.run.plan import EntryPlan, RunPlan
+from assay.runtime.sandbox.open import open_boxes, prepare_boxes
 from assay.runtime.stage.source import open_source
 from assay.runtime.verify.grade import Rubric
 from assay.runtime.verify.host import VerifierHost
@@ -27,7 +28,9 @@ def require_golden(plan: RunPlan, registry: Registry) -> None:
     Raises:
         GraderError: a case does not hold; names the first of each entry.
         PluginError: a plugin does not load in its worker.
+        SandboxError: the sandbox does not answer, or has not the image of a domain.
     """
+    prepare_boxes(plan)
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     failures = [(entry, failed) for entry in plan.entries if (failed := _failed_example(entry, functions))]
     if not failures:
@@ -64,7 +67,7 @@ def _failed_controls(plan: RunPlan, functions: Mapping[str, Entry]) -> list[tupl
         )
         for entry in entries.values()
     ]
-    with VerifierHost() as host:
+    with VerifierHost(boxes=open_boxes(plan)) as host:
         trials = try_controls(subjects, host, NUM_ROWS)
     failed: dict[str, str] = {}
     for trial in trials:

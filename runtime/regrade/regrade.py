@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from assay.core.error import ConfigError, StoreError, VerifierFault
+from assay.core.error import StoreError, VerifierFault
 from assay.core.registry import Registry
 from assay.core.verdict import Payout, Scored, Unscored, Verdict
 from assay.dsl.change import Change, Effect
@@ -23,6 +23,8 @@ from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.shift import Paid, Shift, shift
 from assay.runtime.regrade.stored import StoredRun
 from assay.runtime.regrade.table import Table, tables
+from assay.runtime.sandbox.host import BoxHost
+from assay.runtime.sandbox.open import NONE, backend_ref, needs_of, open_host
 from assay.runtime.stage.verify import to_episode
 from assay.runtime.verify.grade import GradeDesk, Rubric, mode_of
 from assay.runtime.verify.host import VerifierHost
@@ -82,6 +84,7 @@ class Regrader:
         functions: Functions that expressions may call.
         num_processes: Most verifier processes per distribution.
         paths: Further folders that verifiers are imported from.
+        sandbox: Backend of boxes; None for the run's own.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Regrader:
         *,
         num_processes: int = 1,
         paths: Sequence[str] = (),
+        sandbox: str | None = None,
     ) -> None:
         self._run = run
         self._archive = archive
@@ -100,13 +104,14 @@ class Regrader:
         self._functions = functions
         self._num_processes = num_processes
         self._paths = tuple(paths)
+        self._sandbox = run.plan.settings.get("sandbox", {"name": NONE}) if sandbox is None else {"name": sandbox}
 
     def regrade(self, entry: str, after: Program) -> Regraded:
         """Regrade one entry.
 
         Raises:
             PluginError: a verifier cannot be found or does not load.
-            ConfigError: a verifier needs a sandbox.
+            ConfigError: a verifier wants a box, and there is no sandbox.
             VerifierFault: a verifier failed that declares its failure fatal.
         """
         before = self._run.plan.entry(entry).program
@@ -142,15 +147,18 @@ class Regrader:
         return Regraded(priced, moved, seconds["REDUCE"], seconds["REGRADE"])
 
     def _desk(self, entry: str, program: Program) -> GradeDesk:
-        leaves, modes = {}, {}
+        leaves, modes, verifiers = {}, {}, []
         for verify in program.verify.values():
             offer = self._registry.find("verifier", verify.use.leaf)
-            if offer.value.needs.sandbox:
-                raise ConfigError("a regrade must need no sandbox here", got=verify.use.leaf, at=entry)
+            verifiers.append(offer.value)
             leaves[verify.use.leaf], modes[verify.use.leaf] = offer.ref, mode_of(offer.value)
         if program.answer is not None:
             leaves[program.answer.leaf] = self._registry.find("parser", program.answer.leaf).ref
-        host = VerifierHost(num_processes=self._num_processes, paths=self._paths)
+        boxes: BoxHost | None = None
+        if needs := needs_of(program, verifiers):
+            ref = backend_ref(self._sandbox["name"], needs, program, entry, self._registry)
+            boxes = open_host(ref, self._sandbox)
+        host = VerifierHost(num_processes=self._num_processes, boxes=boxes, paths=self._paths)
         return GradeDesk(host, {entry: Rubric(program, leaves, modes, self._functions)})
 
     def _verify(

@@ -127,12 +127,13 @@ def run_verify(plan: RunPlan, folder: RunFolder, name: str) -> None:
     """Verify episodes."""
     from assay.runtime.judge.open import open_judge
     from assay.runtime.review.desk import PeopleDesk
+    from assay.runtime.sandbox.open import open_boxes
     from assay.runtime.stage.verify import VerifyStage, rubrics
     from assay.runtime.stage.worker import serve
     from assay.runtime.verify.grade import GradeDesk
     from assay.runtime.verify.host import VerifierHost
 
-    host = VerifierHost(judges=open_judge(plan, folder.judge))
+    host = VerifierHost(boxes=open_boxes(plan), judges=open_judge(plan, folder.judge))
     desk = GradeDesk(host, rubrics(plan.entries), PeopleDesk(folder.path))
     desk.host.wait_started()
     write_protections(folder, desk.host.locked)
