@@ -72,6 +72,4 @@ def replay(rows: Rows, audits: Mapping[str, Audit], *, has_answers: bool = True)
 
 def _play(row: tuple[Any, ...]) -> StoredPlay:
     trace = _trace(row[10])
-    return StoredPlay(
-        row[4], row[7], bool(row[8]), _terms(row[9]), trace.tokens, trace.turns, trace.truncated, row[11]
-    )
+    return StoredPlay(row[4], row[7], bool(row[8]), _terms(row[9]), trace.tokens, trace.turns, trace.truncated, row[11])

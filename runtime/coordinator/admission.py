@@ -1,7 +1,7 @@
 """Admission: which entry gets the next group, within the credits, and the episodes of an evaluation."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 
 from assay.core.blob import BlobRef
 from assay.core.wire import Split
@@ -52,10 +52,14 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
 
 def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
     """Plan the episodes of an evaluation as their tasks come to be; a row that failed is passed over."""
-    for name, todo in evaluation.todo.items():
+    parts: tuple[tuple[Split, dict[str, deque[int]]], ...] = (
+        ("eval", evaluation.todo),
+        ("canary", evaluation.canaries),
+    )
+    for split, name, todo in ((split, *item) for split, part in parts for item in part.items()):
         if not todo:
             continue
-        source = run.feed(name, "eval")
+        source = run.feed(name, split)
         while todo:
             index = todo[0]
             if index in source.failed or index in source.quarantined:
@@ -63,7 +67,7 @@ def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
             elif index in source.ready:
                 todo.popleft()
                 body = source.ready[index]
-                group = _group(run, out, run.entries[name], "eval", index, body, evaluation.samples, evaluation)
+                group = _group(run, out, run.entries[name], split, index, body, evaluation.samples, evaluation)
                 evaluation.num_open += 1
                 for episode in group.episodes:
                     queue_rollout(run, episode)

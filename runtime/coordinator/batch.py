@@ -194,6 +194,8 @@ def prefetch(run: Run, out: list[Instruction]) -> None:
         if isinstance(phase, EvaluationSpec):
             for name, size in phase.sizes.items():
                 feed.ask(run, out, run.feed(name, "eval"), iter(range(size)))
+            for name, size in phase.canaries.items():
+                feed.ask(run, out, run.feed(name, "canary"), iter(range(size)))
             continue
         split: Split = "demos" if phase.kind == "sft" else "train"
         for name, part in credit.shares(run, phase).items():

@@ -144,7 +144,9 @@ def wants_publication(run: Run) -> bool:
 def close_evaluation(run: Run, out: list[Instruction]) -> None:
     """End an evaluation whose last episode is done."""
     evaluation = run.open_evaluation
-    if evaluation is None or evaluation.num_open or any(evaluation.todo.values()):
+    if evaluation is None or evaluation.num_open:
+        return
+    if any(evaluation.todo.values()) or any(evaluation.canaries.values()):
         return
     evaluation.is_done = True
     run.open_evaluation = None
@@ -167,8 +169,11 @@ def _open(run: Run, out: list[Instruction], spec: EvaluationSpec) -> bool:
     at = run.curriculum
     if run.open_evaluation is not None or not is_settled(run) or at.visible != at.published or at.visible is None:
         return False
-    todo = {name: deque(range(size)) for name, size in spec.sizes.items() if size and name in run.entries}
-    evaluation = Evaluation(spec.name, at.visible.version, todo, samples=spec.samples)
+    todo, canaries = (
+        {name: deque(range(size)) for name, size in sizes.items() if size and name in run.entries}
+        for sizes in (spec.sizes, spec.canaries)
+    )
+    evaluation = Evaluation(spec.name, at.visible.version, todo, samples=spec.samples, canaries=canaries)
     run.evaluations[spec.name] = run.open_evaluation = evaluation
     out.append(record.evaluation(evaluation, run.now_s))
     return True

@@ -74,7 +74,9 @@ def _after_sibling(run: Run, out: list[Instruction], episode: Episode) -> None:
 def _after_evaluated(run: Run, out: list[Instruction], group: Group, episode: Episode) -> None:
     evaluation = run.evaluations[group.evaluation]
     if episode.state != "dropped":
-        if episode.state == "scored":
+        if episode.state == "scored" and group.split == "canary":
+            audit.canary(run, out, episode)
+        elif episode.state == "scored":
             name = group.entry.name
             evaluation.scored[name] = evaluation.scored.get(name, 0) + 1
             evaluation.solved[name] = evaluation.solved.get(name, 0) + episode.success

@@ -112,18 +112,21 @@ def _read_evaluations(run: Run, ledger: Ledger) -> None:
             samples=1 if phase is None else phase.samples,
             is_done=state == "done",
         )
-        played: dict[str, set[int]] = {}
-        for entry, index in ledger.rows("SELECT entry, idx FROM grp WHERE evaluation = ?", (name,)):
-            played.setdefault(entry, set()).add(index)
+        played: dict[tuple[str, str], set[int]] = {}
+        for entry, split, index in ledger.rows("SELECT entry, split, idx FROM grp WHERE evaluation = ?", (name,)):
+            played.setdefault((entry, split), set()).add(index)
         if not evaluation.is_done:
             run.open_evaluation = evaluation
-            for entry, size in ({} if phase is None else phase.sizes).items():
-                todo = deque(index for index in range(size) if index not in played.get(entry, ()))
-                if todo:
-                    evaluation.todo[entry] = todo
+            parts = () if phase is None else ((phase.sizes, "eval"), (phase.canaries, "canary"))
+            for sizes, split in parts:
+                left = evaluation.todo if split == "eval" else evaluation.canaries
+                for entry, size in sizes.items():
+                    todo = deque(index for index in range(size) if index not in played.get((entry, split), ()))
+                    if todo:
+                        left[entry] = todo
         for entry, scored, solved in ledger.rows(
             "SELECT entry, COUNT(reward), SUM(success) FROM episode JOIN grp USING (grp) "
-            "WHERE evaluation = ? AND episode.state = 'evaluated' GROUP BY entry",
+            "WHERE evaluation = ? AND split = 'eval' AND episode.state = 'evaluated' GROUP BY entry",
             (name,),
         ):
             evaluation.scored[entry], evaluation.solved[entry] = scored, solved or 0

@@ -102,6 +102,8 @@ class StageSpec(msgspec.Struct, frozen=True):
 class EvaluationSpec(msgspec.Struct, frozen=True):
     """Play the first `sizes[entry]` tasks of each entry's eval split, `samples` times each, all under one version.
 
+    Beside them the first `canaries[entry]` rows that no honest policy can solve; they count in no accuracy.
+
     It begins when the newest version is published, and what follows waits for its end; an `sft` stage alone may run
     beside it, because that needs no rollouts, and its versions are then held back.
     """
@@ -109,6 +111,7 @@ class EvaluationSpec(msgspec.Struct, frozen=True):
     name: str
     sizes: dict[str, int]
     samples: int = 1
+    canaries: dict[str, int] = {}
 
 
 class TierSpec(msgspec.Struct, frozen=True):
@@ -198,13 +201,15 @@ class RunSpec(msgspec.Struct, frozen=True):
     def _check_evaluation(self, phase: EvaluationSpec) -> None:
         if phase.samples < 1:
             raise ConfigError("an evaluation must play each task at least once", got=phase.samples, at=phase.name)
-        for entry in self.entries:
-            if phase.sizes.get(entry.name, 0) > entry.sizes.get("eval", 0):
-                raise ConfigError(
-                    "an evaluation must not ask for more tasks than there are",
-                    got=f"{phase.sizes[entry.name]} of {entry.sizes.get('eval', 0)}",
-                    at=f"{phase.name}.{entry.name}",
-                )
+        splits: tuple[tuple[Split, dict[str, int]], ...] = (("eval", phase.sizes), ("canary", phase.canaries))
+        for split, sizes in splits:
+            for entry in self.entries:
+                if sizes.get(entry.name, 0) > entry.sizes.get(split, 0):
+                    raise ConfigError(
+                        "an evaluation must not ask for more tasks than there are",
+                        got=f"{sizes[entry.name]} of {entry.sizes.get(split, 0)}",
+                        at=f"{phase.name}.{entry.name}",
+                    )
 
     def _check_stage(self, stage: StageSpec, names: set[str]) -> None:
         if stage.batch < 1 or (stage.steps < 1 and stage.until is None):

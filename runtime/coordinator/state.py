@@ -169,6 +169,7 @@ class Evaluation:
         todo: Tasks not planned yet, per entry.
         num_open: Groups planned and not done.
         samples: Episodes of one task.
+        canaries: As `todo`, of the split `canary`.
     """
 
     name: str
@@ -176,6 +177,7 @@ class Evaluation:
     todo: dict[str, deque[int]]
     num_open: int = 0
     samples: int = 1
+    canaries: dict[str, deque[int]] = field(default_factory=dict)
     same: set[WeightVersion] = field(default_factory=set)
     solved: dict[str, int] = field(default_factory=dict)
     scored: dict[str, int] = field(default_factory=dict)

@@ -147,7 +147,8 @@ def figures(db: sqlite3.Connection) -> dict[str, Any]:
     evaluations: dict[str, dict[str, dict[str, int]]] = {}
     for name, entry, solved, scored, unscored, dropped in db.execute(
         "SELECT evaluation, entry, SUM(e.success), COUNT(e.reward), SUM(e.state = 'evaluated' AND e.reward IS NULL), "
-        "SUM(e.state = 'dropped') FROM grp JOIN episode e USING (grp) WHERE evaluation != '' GROUP BY evaluation, entry"
+        "SUM(e.state = 'dropped') FROM grp JOIN episode e USING (grp) "
+        "WHERE evaluation != '' AND split = 'eval' GROUP BY evaluation, entry"
     ):
         evaluations.setdefault(name, {})[entry] = {
             "solved": solved or 0,

@@ -19,6 +19,7 @@ from assay.runtime.judge.account import judge_summary
 from assay.runtime.launch.child import last_words
 from assay.runtime.launch.local import DRAINED, LocalLauncher
 from assay.runtime.launch.process import launch_of, weight_bytes
+from assay.runtime.observe.audit import audit_run
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Reading
@@ -201,6 +202,7 @@ def conclude(
         summary = summarize(reading, entries, wall_s, first_update_s, plan.balance, sampled)
         if judge := judge_summary(plan, folder.ledger):
             summary["judge"] = judge
+        summary["audit"] = audit_run(plan, folder)
         try:
             metrics.update(reading)
             write_summary(folder.summary, summary)
@@ -249,6 +251,7 @@ def empty_summary(entries: tuple[str, ...], wall_s: float, balance: str = "episo
         "wall_s": wall_s,
         "first_update_s": None,
         "shares": {"unit": balance, "entries": {entry: dict(no_share) for entry in entries}},
+        "audit": {},
     }
 
 

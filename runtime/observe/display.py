@@ -173,7 +173,9 @@ class Display:
             domains.add_row(entry, *row)
         left = len(status.entries) - len(rows)
         more = [Text(f"  and {left} more entries, see status.json", "dim")] if left else []
-        return Group(head, facts, queues, domains, *more)
+        findings = audited(status)
+        told = [Text(f"  audit: {_names(findings)}", "yellow")] if findings else []
+        return Group(head, facts, queues, domains, *more, *told)
 
 
 def line(status: Status, progress: Progress, elapsed_s: float) -> str:
@@ -189,6 +191,7 @@ def line(status: Status, progress: Progress, elapsed_s: float) -> str:
         f"reward {rewards}" if rewards else "",
         f"lag {status.lag_mean:.2f} idle {status.trainer_idle:.0%}",
         f"starved {_names(starved)}" if starved else "",
+        f"audit {_names(findings)}" if (findings := audited(status)) else "",
         f"left {clock(left_s)}" if left_s is not None else "",
         f"stopping: {status.stopping}" if status.stopping else "",
     ]
@@ -232,6 +235,11 @@ def domain_rows(status: Status, limit: int | None = None) -> list[tuple[str, lis
             cells.append(f"{solved / scored:.3f}" if scored else "-")
         rows.append((name, cells))
     return rows
+
+
+def audited(status: Status) -> list[str]:
+    """Return the entries that the audit has findings of, each with their names."""
+    return [f"{name} {' '.join(entry.audit)}" for name, entry in status.entries.items() if entry.audit]
 
 
 def clock(seconds: float | None) -> str:

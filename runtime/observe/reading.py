@@ -95,7 +95,7 @@ class Reading:
         found: dict[str, dict[str, Accuracy]] = {}
         for evaluation, entry, solved, scored in self._db.execute(
             "SELECT g.evaluation, g.entry, SUM(e.success), COUNT(e.reward) FROM episode e JOIN grp g USING (grp) "
-            "WHERE g.evaluation != '' AND e.state = 'evaluated' GROUP BY 1, 2"
+            "WHERE g.evaluation != '' AND g.split = 'eval' AND e.state = 'evaluated' GROUP BY 1, 2"
         ):
             found.setdefault(evaluation, {})[entry] = Accuracy(int(solved or 0), scored)
         return found
@@ -105,7 +105,8 @@ class Reading:
         found: dict[str, int] = {}
         for entry, tasks in self._db.execute(
             "SELECT g.entry, COUNT(DISTINCT g.grp) FROM episode e JOIN grp g USING (grp) "
-            "WHERE g.evaluation != '' AND e.state = 'evaluated' AND e.reward IS NOT NULL GROUP BY g.evaluation, 1"
+            "WHERE g.evaluation != '' AND g.split = 'eval' AND e.state = 'evaluated' AND e.reward IS NOT NULL "
+            "GROUP BY g.evaluation, 1"
         ):
             found[entry] = max(found.get(entry, 0), tasks)
         return found

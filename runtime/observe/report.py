@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.runtime.judge.account import judge_table
+from assay.runtime.observe.audit_section import audit_section
 from assay.runtime.observe.curve import COLOURS, curve, smooth
 from assay.runtime.observe.reading import CommitRow, Reading
 from assay.runtime.observe.summary import share_table, table
@@ -21,6 +22,8 @@ h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 
 table { border-collapse: collapse; } th, td { text-align: right; padding: .25rem .9rem .25rem 0; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; } th { color: var(--faint); font-weight: 500; }
 tr + tr td { border-top: 1px solid var(--rule); }
+h3 { font-size: 1rem; margin: 1.2rem 0 0; } .words td { vertical-align: top; text-align: left; }
+code { font-size: .92em; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.2rem 2rem; }
 figure { margin: 0; } svg { width: 100%; height: auto; }
@@ -34,12 +37,12 @@ svg .title { font-weight: 600; } svg .tick { fill: var(--faint); font-size: 11px
 def write_report(path: Path, plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -> None:
     """Write the page; what was there stays whole until the new one is."""
     draft = path.with_suffix(".draft")
-    draft.write_text(render_report(plan, reading, summary), encoding="utf-8")
+    draft.write_text(render_report(plan, reading, summary, str(path.parent)), encoding="utf-8")
     draft.replace(path)
 
 
-def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -> str:
-    """Return the page as HTML."""
+def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], run: str = "RUN") -> str:
+    """Return the page as HTML; `run` is how the run is named on the command line."""
     name = html.escape(plan.name)
     body = [
         f"<h1>{name}</h1>",
@@ -50,6 +53,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -
         '<p class="faint">Since the targets last changed: a stage with other shares, or an entry unlocked.</p>',
         _table(share_table(dict(summary))),
         *(("<h2>Judges</h2>", _table(judge_table(summary["judge"]))) if "judge" in summary else ()),
+        *([audit_section(summary["audit"], run)] if summary.get("audit") else []),
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",

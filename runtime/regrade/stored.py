@@ -101,8 +101,8 @@ class StoredRun:
         return None if row is None else Row(*row)
 
     def held_out(self) -> Iterator[list[Row]]:
-        """Yield the episodes of each task of an evaluation that is through with it, in order."""
-        sql = f"SELECT {_COLUMNS} {_FROM} WHERE g.state = 'evaluated' ORDER BY g.grp, e.sibling"
+        """Yield the episodes of each held-out task of an evaluation that is through with it, in order."""
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE g.state = 'evaluated' AND g.split = 'eval' ORDER BY g.grp, e.sibling"
         rows = (Row(*row) for row in self._db.execute(sql))
         for _, siblings in groupby(rows, key=lambda row: row.grp):
             yield list(siblings)

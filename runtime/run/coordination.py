@@ -9,7 +9,7 @@ from assay.core.error import ConfigError
 from assay.core.registry import Registry, installed, resolve
 from assay.core.scheduler import Scheduler
 from assay.core.trajectory import WeightVersion
-from assay.core.wire import Weights
+from assay.core.wire import Split, Weights
 from assay.dsl.condition import rule_calls
 from assay.dsl.expr.node import Expr
 from assay.dsl.mix import Stage
@@ -115,27 +115,29 @@ def stage_plans(
 
 def _phases(plan: RunPlan) -> list[StageSpec | EvaluationSpec]:
     every = plan.settings["eval"]["every"]
-    sizes = {
-        entry.name: _held_out(entry, plan.settings["eval"]["tasks"])
-        for entry in plan.entries
-        # Everything waits for the end of an evaluation; a run that trains must not wait for people.
-        if entry.tier != TIER or not plan.stages
-    }
-    samples = plan.settings["eval"].get("samples", 1)
+    # Everything waits for the end of an evaluation; a run that trains must not wait for people.
+    entries = [entry for entry in plan.entries if entry.tier != TIER or not plan.stages]
+    tasks, samples = plan.settings["eval"]["tasks"], plan.settings["eval"].get("samples", 1)
+    sizes = {entry.name: _num_rows(entry, "eval", tasks) for entry in entries}
+    canaries = {entry.name: _num_rows(entry, "canary", tasks) for entry in entries if "canary" in entry.splits}
+
+    def evaluation(name: str) -> EvaluationSpec:
+        return EvaluationSpec(name, sizes, samples, canaries)
+
     phases: list[StageSpec | EvaluationSpec] = []
     has_begun_rl = False
     for number, stage in enumerate(plan.stages):
         if stage.kind == "rl" and not has_begun_rl:
             has_begun_rl = True
-            phases.append(EvaluationSpec(BEFORE, sizes, samples))
+            phases.append(evaluation(BEFORE))
         elif number == 0:
-            phases.append(EvaluationSpec(UNTRAINED, sizes, samples))
+            phases.append(evaluation(UNTRAINED))
         begun = sum(earlier.steps for earlier in plan.stages[:number])
         for part, steps in enumerate(_parts(stage, every)):
             if part:
-                phases.append(EvaluationSpec(f"{stage.name}-{begun + part * every}", sizes, samples))
+                phases.append(evaluation(f"{stage.name}-{begun + part * every}"))
             phases.append(_stage(plan, stage, steps, is_first=part == 0))
-    phases.append(EvaluationSpec(AFTER, sizes, samples))
+    phases.append(evaluation(AFTER))
     return phases
 
 
@@ -198,8 +200,8 @@ def _inflight(plan: RunPlan, tier: str) -> int:
     return min(limit, max(_QUESTIONS, _QUESTION_GROUPS * largest))
 
 
-def _held_out(entry: EntryPlan, wanted: int) -> int:
-    split = entry.splits.get("eval")
+def _num_rows(entry: EntryPlan, name: Split, wanted: int) -> int:
+    split = entry.splits.get(name)
     return 0 if split is None else min(wanted, split.size)
 
 
