@@ -59,6 +59,7 @@ class Domain:
         allow: Sequence[Mapping[str, str]] | None = None,
         examples: Sequence[Mapping[str, Any]] | None = None,
         controls: Mapping[str, Any] | None = None,
+        calibration: Mapping[str, Any] | None = None,
     ) -> None:
         given = {
             "assay": 1,
@@ -79,6 +80,7 @@ class Domain:
             "allow": allow,
             "examples": examples,
             "controls": controls,
+            "calibration": calibration,
         }
         self.document: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         frame = sys._getframe(1)

@@ -100,7 +100,7 @@ def _labels(before: Program, after: Program) -> Iterator[Reason]:
     if before.group != after.group:
         sizes = f"{before.group.size} -> {after.group.size} siblings, at least {after.group.min_scored} scored"
         yield Reason("REUSE", "group", f"{sizes}: groups to come")
-    for name in ("summary", "examples", "controls", "allow"):
+    for name in ("summary", "examples", "controls", "calibration", "allow"):
         if getattr(before, name) != getattr(after, name):
             yield Reason("REUSE", name, "says nothing about training")
 

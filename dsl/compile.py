@@ -221,6 +221,7 @@ def _program(declared: Declared, analysis: Analysis, dist: str, registry: Regist
         summary=declared.summary,
         examples=tuple(declared.examples),
         controls=tuple(declared.controls),
+        calibration=declared.calibration or msgspec.UNSET,
         allow=tuple(allowance for allowance, _ in declared.allow),
     )
 

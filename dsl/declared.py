@@ -6,7 +6,7 @@ from assay.core.kind import Kind
 from assay.dsl.expr.node import Expr
 from assay.dsl.expr.scope import Scope
 from assay.dsl.leaf import Bound
-from assay.dsl.program import Allowance, BoxSpec, Control, EpisodeSpec, Example, GroupSpec, Rows, Use
+from assay.dsl.program import Allowance, BoxSpec, Calibration, Control, EpisodeSpec, Example, GroupSpec, Rows, Use
 from assay.dsl.source.mark import Mapping, Scalar, Span
 
 
@@ -70,6 +70,7 @@ class Declared(msgspec.Struct):
     allow: list[tuple[Allowance, Span]]
     examples: list[Example]
     controls: list[Control]
+    calibration: dict[str, Calibration]
     used: set[str]
 
     def formulas(self) -> list[Formula]:

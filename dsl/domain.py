@@ -15,6 +15,7 @@ from assay.core.name import nearest, suggestion
 from assay.core.quantity import parse_count, parse_duration, parse_size
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec
+from assay.dsl.calibration import CalibrationReader
 from assay.dsl.declared import Declared
 from assay.dsl.edition import EDITION
 from assay.dsl.expr.function import Entry
@@ -96,6 +97,11 @@ class _Reader:
         trials = TrialReader(self.tree, self.scope)
         examples, controls = trials.examples(), trials.controls()
         self.control_answers()
+        marks = CalibrationReader(self.tree, registry=self.registry, scope=self.scope, verifiers=frozenset(verify),
+                                  open_rows=self.open_rows)  # fmt: skip
+        calibration = marks.read()
+        self.findings += marks.findings
+        self.used |= marks.used
         self.findings += [*formulas.findings, *trials.findings]
         self.used |= formulas.used
         data = self.data(fields)
@@ -125,6 +131,7 @@ class _Reader:
             allow=self.allow(),
             examples=examples,
             controls=controls,
+            calibration=calibration,
             used=self.used,
         )
 
@@ -217,6 +224,9 @@ class _Reader:
                 if isinstance(rows, Rows) and row in rows.rows:
                     message = f"row {number_} must be a task that nobody can solve, and stands in data.{split} too"
                     self.say("DA001", node.items[number_].span, message, "", f"data.canary.{number_}")
+
+    def open_rows(self, bound: Bound) -> Any:
+        return open_source(cast(SourceLeaf, bound.offer.value), bound.use, self.scope.params, self.base, "eval")
 
     def rows(self, node: Sequence, fields: dict[str, Kind], at: str) -> Rows:
         if not node.items:

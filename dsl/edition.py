@@ -130,6 +130,17 @@ DOMAIN = Shape(
                 },
             ),
         ),
+        "calibration": Shape(
+            "map",
+            doc="Marked answers that a verification must agree with before a run; by name under `verify:`.",
+            item=Shape(
+                "keys",
+                keys={
+                    "data": Shape("data", "source", item=_ROWS, required=True, doc="Rows {task, answer, expect}."),
+                    "agreement": Shape("bound", required=True, doc="Least share of rows that hold, as `>= 0.8`."),
+                },
+            ),
+        ),
         "controls": Shape(
             "map",
             doc="Run end to end by `assay test --controls`.",

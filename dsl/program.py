@@ -1,7 +1,8 @@
 """The program: one domain as the compiler leaves it.
 
 Plain structs with canonical JSON and a content digest. What says nothing about training (summary, examples, controls,
-canaries, allowed findings, places in files) is outside the digest. A program read back from its JSON has the same one.
+calibration, canaries, allowed findings, places in files) is outside the digest. A program read back from its JSON has
+the same one.
 """
 
 from collections.abc import Iterable
@@ -150,6 +151,20 @@ class Control(msgspec.Struct, frozen=True):
     reward: float
 
 
+class Calibration(msgspec.Struct, frozen=True):
+    """Marked answers that a verification must agree with.
+
+    Attributes:
+        data: Rows of task, answer and expected signals.
+        sign: `>=` or `>`.
+        agreement: Share of rows whose every expectation must hold.
+    """
+
+    data: Use | Rows
+    sign: str
+    agreement: float
+
+
 class Allowance(msgspec.Struct, frozen=True):
     """A finding that is meant."""
 
@@ -180,6 +195,8 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     examples: tuple[Example, ...] = ()
     controls: tuple[Control, ...] = ()
     allow: tuple[Allowance, ...] = ()
+    # Absent where nothing is calibrated, so that such programs have the bytes and digests they had before.
+    calibration: dict[str, Calibration] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def identity(self) -> str:
@@ -198,7 +215,10 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     def digest(self) -> str:
         """Content digest of everything that matters to training."""
         data = self._data
-        return digest(msgspec.structs.replace(self, data=data, summary="", examples=(), controls=(), allow=()))
+        plain = msgspec.structs.replace(
+            self, data=data, summary="", examples=(), controls=(), allow=(), calibration=msgspec.UNSET
+        )
+        return digest(plain)
 
     @property
     def _data(self) -> dict[str, Use | Rows]:

@@ -20,7 +20,7 @@ COMMENT = re.compile(r"[ \t]+#")
 INDICATORS = "*&!%@`"
 # Types of fields break at the comma of `float[0,2]` just as calls do.
 PLACES = frozenset({"fields", "verify", "reward", "data", "answer", "sampler", "admit", "require"})
-INNER_PLACES = frozenset({("mix", "unlock"), ("mix", "sampler"), ("stages", "until")})
+INNER_PLACES = frozenset({("mix", "unlock"), ("mix", "sampler"), ("stages", "until"), ("calibration", "data")})
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
