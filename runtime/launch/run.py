@@ -251,7 +251,6 @@ def empty_summary(entries: tuple[str, ...], wall_s: float, balance: str = "episo
         "wall_s": wall_s,
         "first_update_s": None,
         "shares": {"unit": balance, "entries": {entry: dict(no_share) for entry in entries}},
-        "audit": {},
     }
 
 
