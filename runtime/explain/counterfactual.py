@@ -2,7 +2,8 @@
 
 A signal is moved to values that mean something: the other truth value, the places where the reward's expressions change
 their course, values that siblings reached, and the ends of its range. Nothing else is moved with it, so that a move
-that could not happen alone is still shown alone.
+that could not happen alone is still shown alone. One exception: an episode of several turns that stops earlier has
+fewer turns, tokens and calls at once, as its trajectory has them.
 """
 
 import math
@@ -15,9 +16,11 @@ from assay.core.error import VerifierFault
 from assay.core.kind import Kind
 from assay.dsl.change import signals_read
 from assay.dsl.expr.narrow import constant
-from assay.dsl.expr.node import Binary, Call, Compare, Expr, Ref, Signal, walk
+from assay.dsl.expr.node import Binary, Call, Compare, Expr, Signal, walk
+from assay.dsl.expr.scope import Scope
 from assay.dsl.program import Program
 from assay.dsl.reduce import Grader, Signals
+from assay.runtime.explain.stop import COUNTERS, Stop
 
 _TOLERANCE = 1e-9
 # An episode has at least one turn, and a turn at least one token.
@@ -34,6 +37,7 @@ class Counterfactual(msgspec.Struct, frozen=True):
         reward: What would have been paid; None where that needs signals that were not measured.
         gain: By how much it would have been higher; negative where lower.
         missing: What would have had to be measured.
+        trace: Counters that move together; empty where one signal moves alone.
     """
 
     signal: str
@@ -42,6 +46,7 @@ class Counterfactual(msgspec.Struct, frozen=True):
     reward: float | None
     gain: float | None
     missing: tuple[str, ...] = ()
+    trace: dict[str, Any] = {}
 
     @property
     def text(self) -> str:
@@ -53,7 +58,11 @@ class Counterfactual(msgspec.Struct, frozen=True):
 
 
 def counterfactuals(
-    grader: Grader, signals: Signals, fields: Mapping[str, Any], siblings: Sequence[Signals] = ()
+    grader: Grader,
+    signals: Signals,
+    fields: Mapping[str, Any],
+    siblings: Sequence[Signals] = (),
+    stops: Sequence[Stop] = (),
 ) -> list[Counterfactual]:
     """Return the moves that would have changed the reward, the largest gain first.
 
@@ -65,13 +74,15 @@ def counterfactuals(
         signals: As measured.
         fields: Of the task.
         siblings: Signals of other episodes of the task.
+        stops: Earlier ends of an episode of several turns; they stand for smaller counters.
     """
     now = grader.payout(signals, fields).reward
-    found: list[Counterfactual] = []
+    found = _stops(grader, signals, fields, stops, now)
     for owner, names in signals_read(grader.program).items():
         for name in names:
             if owner in signals and name in signals[owner]:
-                found += _moves(grader, signals, fields, siblings, (owner, name), now)
+                is_stopped = bool(stops) and owner == "trace" and name in COUNTERS
+                found += _moves(grader, signals, fields, siblings, (owner, name), now, is_stopped)
     return sorted(found, key=lambda one: -math.inf if one.gain is None else -one.gain)
 
 
@@ -82,6 +93,7 @@ def _moves(
     siblings: Sequence[Signals],
     key: tuple[str, str],
     now: float,
+    is_stopped: bool,
 ) -> list[Counterfactual]:
     owner, name = key
     was = signals[owner][name]
@@ -90,8 +102,29 @@ def _moves(
     reached = [one[owner][name] for one in siblings if owner in one and name in one[owner]]
     tried = []
     for value in _values(grader.program, kind, key, was, reached):
+        if is_stopped and value < was:
+            continue
         moved = {**signals, owner: {**signals[owner], name: value}}
         tried.append(_tried(grader, moved, fields, f"{owner}.{name}", value, was, now))
+    return _choose(tried, reached)
+
+
+def _stops(
+    grader: Grader, signals: Signals, fields: Mapping[str, Any], stops: Sequence[Stop], now: float
+) -> list[Counterfactual]:
+    was = signals["trace"]
+    read = signals_read(grader.program).get("trace", ())
+    tried = []
+    for stop in stops:
+        moved = {**signals, "trace": {**was, **stop.trace}}
+        one = _tried(grader, moved, fields, "trace.turns", stop.turn, was["turns"], now)
+        changed = {name: value for name, value in stop.trace.items() if name in read and value != was[name]}
+        tried.append(msgspec.structs.replace(one, trace=changed))
+    return _choose(tried, ())
+
+
+def _choose(tried: Sequence[Counterfactual], reached: Sequence[Any]) -> list[Counterfactual]:
+    """Return the largest gain, the steepest, the best that a sibling reached; the nearest loss where nothing gains."""
     gains = [one for one in tried if one.gain is not None and one.gain > _TOLERANCE]
     losses = [one for one in tried if one.gain is not None and one.gain < -_TOLERANCE]
     unknown = [one for one in tried if one.gain is None]
@@ -143,7 +176,7 @@ def _values(program: Program, kind: Kind, key: tuple[str, str], was: Any, reache
 
 
 def _edges(program: Program, key: tuple[str, str]) -> list[float]:
-    """Return the constants that a signal is compared with, capped at or scaled by a neighbour, wherever it stands."""
+    """Return where a signal, or the signal scaled and shifted, meets a constant it is compared with or capped at."""
     scope = Grader(program).scope
     reward = program.reward
     nodes: list[Expr] = [gate.condition for gate in reward.gates]
@@ -153,16 +186,33 @@ def _edges(program: Program, key: tuple[str, str]) -> list[float]:
     for node in nodes:
         for part in walk(node):
             items = part.items if isinstance(part, Compare) else part.args if isinstance(part, Call) else ()
-            if any(_holds(item, key) for item in items):
-                found += [value for item in items if (value := constant(item, scope)) is not None]
+            lines = [line for item in items if (line := _line(item, key, scope)) is not None]
+            constants = [value for item in items if (value := constant(item, scope)) is not None]
+            found += [(value - shift) / slope for slope, shift in lines for value in constants]
     return found
 
 
-def _holds(node: Expr, key: tuple[str, str]) -> bool:
-    """Whether a node is the signal, or the signal shifted or scaled: then a constant beside it is near an edge."""
-    if isinstance(node, Binary):
-        return _holds(node.left, key) or _holds(node.right, key)
-    return isinstance(node, Signal) and (node.owner, node.name) == key and not isinstance(node, Ref)
+def _line(node: Expr, key: tuple[str, str], scope: Scope) -> tuple[float, float] | None:
+    """Return slope and shift of a node that is the signal, or the signal with constants; None for all others."""
+    if isinstance(node, Signal):
+        return (1.0, 0.0) if (node.owner, node.name) == key else None
+    if not isinstance(node, Binary):
+        return None
+    left, right = _line(node.left, key, scope), _line(node.right, key, scope)
+    line, other = (left, constant(node.right, scope)) if left is not None else (right, constant(node.left, scope))
+    if line is None or other is None:
+        return None
+    slope, shift = line
+    match node.sign:
+        case "+":
+            return slope, shift + other
+        case "-":
+            return (slope, shift - other) if left is not None else (-slope, other - shift)
+        case "*" if other:
+            return slope * other, shift * other
+        case "/" if other and left is not None:
+            return slope / other, shift / other
+    return None
 
 
 def _below(value: float) -> float:
@@ -199,6 +249,8 @@ def _distance(one: Counterfactual) -> float:
 def _had(signal: str, value: Any, was: Any) -> str:
     if signal == "trace.turns":
         return f"it stopped at turn {value}" if value < was else f"it gone on to turn {value}"
+    if signal == "trace.tokens" and value < was:
+        return f"it said the same in {value} token{'s' * (value != 1)}"
     if signal == "trace.truncated":
         return "it been cut off" if value else "it come to its end"
     if isinstance(value, bool):

@@ -14,6 +14,7 @@ from assay.dsl.expr.show import show
 from assay.dsl.program import Program
 from assay.dsl.reduce import Grader
 from assay.runtime.explain.counterfactual import Counterfactual, counterfactuals
+from assay.runtime.explain.stop import Stop, stops
 from assay.runtime.regrade.stored import Row, StoredRun
 
 
@@ -102,7 +103,7 @@ def explain_episode(run: StoredRun, episode: int, functions: Mapping[str, Entry]
         grader = Grader(program, functions)
         gates, terms = _gates(program, verdict), _waterfall(program, verdict)
         others = [_signals(one, one.verdict) for one in group if one.verdict_text and one.episode != episode]
-        moves = tuple(counterfactuals(grader, signals, fields, others))
+        moves = tuple(counterfactuals(grader, signals, fields, others, _stops(run, row)))
     return Explanation(
         episode=episode,
         domain=program.identity,
@@ -119,6 +120,13 @@ def explain_episode(run: StoredRun, episode: int, functions: Mapping[str, Entry]
         siblings=_siblings(run, group),
         counterfactuals=moves,
     )
+
+
+def _stops(run: StoredRun, row: Row) -> list[Stop]:
+    """Return the earlier ends of an episode of several turns, whose trajectory is read for that."""
+    if row.trace["turns"] == 1 or row.trajectory is None:
+        return []
+    return stops(run.played(row))
 
 
 def _signals(row: Row, verdict: Verdict) -> dict[str, dict[str, SignalValue]]:

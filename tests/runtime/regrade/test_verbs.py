@@ -190,7 +190,7 @@ def test_episode_is_explained_from_signals_to_siblings(run: Run) -> None:
     assert "0.2 higher had text.equal been true" in moves
     assert "1 lower had num.equal been false" in moves
     # A sibling that was shorter reached what this one could have had.
-    assert "0.05 higher had trace.tokens been 3" in moves or "0.07 higher had trace.tokens been 1" in moves
+    assert "0.05 higher had it said the same in 3 tokens" in moves or "0.07 higher had it said the same in 1 token" in moves
 
 
 def test_closed_gate_hides_what_was_never_measured(run: Run) -> None:
