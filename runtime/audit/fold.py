@@ -94,27 +94,18 @@ class Fold:
         rewards = [play.reward or 0.0 for play in plays]
         tokens = [play.tokens for play in plays]
         columns = [[play.terms.get(name, 0.0) for play in plays] for name in names]
-        reward = sum(rewards) / size
+        reward, top = sum(rewards) / size, max(rewards)
         means = [sum(column) / size for column in columns]
         self.number, self.task, self.size = number, task, size
-        self.solved = sum(play.success for play in plays)
+        self.solved = [play.success for play in plays].count(True)
         self.means = [reward, self.solved / size, sum(tokens) / size, *means, reward - sum(means)]
-        self.low, self.high = [min(column) for column in columns], [max(column) for column in columns]
+        self.low, self.high = list(map(min, columns)), list(map(max, columns))
         self.spread = 0.0
         self.pulls: Sequence[float] = ()
         self.by_length: float | None = None
         self.by_turns: float | None = None
-        self.term_by_length: list[float | None] = [None] * len(names)
-        self.answers: dict[int, list[int]] = {}
-        for play in plays:
-            if play.answer:
-                given = self.answers.get(play.answer)
-                if given is None:
-                    self.answers[play.answer] = [1, play.success, play.number]
-                else:
-                    given[0] += 1
-                    given[1] += play.success
-        top = max(rewards)
+        self.term_by_length: Sequence[float | None] = ()
+        self.answers: Mapping[int, list[int]] = _answers(plays)
         self.best = plays[rewards.index(top)].number
         if top - min(rewards) <= EQUAL:
             return
@@ -122,24 +113,40 @@ class Fold:
         self.spread = sum(map(mul, centred, rewards))
         pulls = [sum(map(mul, centred, column)) for column in columns]
         self.pulls = [*pulls, self.spread - sum(pulls)]
-        ended = [play for play in plays if not play.is_truncated]
-        if len(ended) < size:
+        ended = plays
+        if True in [play.is_truncated for play in plays]:
+            ended = [play for play in plays if not play.is_truncated]
             if len(ended) < 2:
                 return
             tokens = [play.tokens for play in ended]
             rewards = [play.reward or 0.0 for play in ended]
             columns = [[play.terms.get(name, 0.0) for play in ended] for name in names]
-        self.by_length = correlation(rewards, tokens)
-        if self.by_length is not None:
-            # The episode that shows best what the correlation says: highest paid, and the longest or shortest of those.
-            sign = self.by_length
-            self.best = max(ended, key=lambda play: (play.reward or 0.0, play.tokens * sign)).number
-            self.term_by_length = (
-                [self.by_length] if len(columns) == 1 else [correlation(column, tokens) for column in columns]
-            )
         turns = [play.turns for play in ended]
         if min(turns) != max(turns):
             self.by_turns = correlation(rewards, turns)
+        if min(tokens) == max(tokens):
+            return
+        sign = self.by_length = correlation(rewards, tokens)
+        if sign is not None:
+            # The episode that shows best what the correlation says: highest paid, and the longest or shortest of those.
+            self.best = max(ended, key=lambda play: (play.reward or 0.0, play.tokens * sign)).number
+            # One term and no gate: it is the reward.
+            is_alone = len(columns) == 1 and abs(self.pulls[-1]) <= EQUAL
+            self.term_by_length = [sign] if is_alone else [correlation(column, tokens) for column in columns]
+
+
+def _answers(plays: Sequence[Play]) -> dict[int, list[int]]:
+    """Return times given, times solved and an episode, by digest."""
+    answers: dict[int, list[int]] = {}
+    for play in plays:
+        digest = play.answer
+        if digest in answers:
+            given = answers[digest]
+            given[0] += 1
+            given[1] += play.success
+        elif digest:
+            answers[digest] = [1, int(play.success), play.number]
+    return answers
 
 
 def correlation(left: Sequence[float], right: Sequence[float]) -> float | None:

@@ -20,7 +20,7 @@ from assay.runtime.audit.fold import GATE, Fold, Play
 from assay.runtime.audit.threshold import Thresholds
 
 # A trend moves slowly: it is looked at once in so many blocks.
-TREND_STRIDE = 4
+TREND_STRIDE = 2
 
 
 class Alarm(msgspec.Struct, frozen=True):

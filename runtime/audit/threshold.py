@@ -35,11 +35,11 @@ class Thresholds(msgspec.Struct, frozen=True):
         relief: A finding is over once its figure is below this part of what raised it.
     """
 
-    block: Positive = 16
-    window: Positive = 16
-    min_window: Positive = 4
-    trend: Positive = 128
-    min_trend: Positive = 16
+    block: Positive = 32
+    window: Positive = 8
+    min_window: Positive = 2
+    trend: Positive = 64
+    min_trend: Positive = 8
     min_spread: Positive = 32
     noise: Above0 = 4.0
     dominance: Part = 0.95

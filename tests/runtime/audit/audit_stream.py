@@ -9,7 +9,7 @@ from assay.runtime.audit.finding import Subject
 from assay.runtime.audit.stream import Alarm, Audit
 from assay.runtime.audit.threshold import Thresholds
 
-SMALL = Thresholds(block=8, window=8, trend=64)
+SMALL = Thresholds(block=8, min_window=4, min_trend=16)
 RIGHT = "outcome.right"
 
 

@@ -1,8 +1,11 @@
 """The audit finds what it is there to find, is silent where nothing is, and hangs on nothing but the verdicts."""
 
 import random
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from audit_stream import RIGHT, SMALL, Made, Play, Policy, audit, feed, groups, honest, told
 from hypothesis import given, settings
@@ -319,6 +322,12 @@ def test_play_without_siblings_is_in_the_means_alone() -> None:
     assert (64, 0, 0) == (one.total.groups, one.total.sized, one.total.varied)
 
 
-def test_thresholds_of_the_tests_are_smaller_windows_of_the_same_levels() -> None:
+def test_thresholds_of_the_tests_are_smaller_blocks_of_the_same_levels() -> None:
     changed = {name for name in Thresholds.__struct_fields__ if getattr(SMALL, name) != getattr(Thresholds(), name)}
-    assert {"block", "window", "trend"} == changed
+    assert {"block", "min_window", "min_trend"} == changed
+
+
+def test_thresholds_of_the_configuration_are_those_of_the_struct() -> None:
+    text = (Path(__file__).parents[3] / "conf" / "audit" / "default.yaml").read_text()
+    written = dict(re.findall(r"^(\w+): ([\d.]+)", text, re.M))
+    assert {name: str(value) for name, value in msgspec.structs.asdict(Thresholds()).items()} == written
