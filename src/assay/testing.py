@@ -10,6 +10,7 @@ See `assay.runtime.testing` for what a contract is, and docs/testing.md for all 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from assay.runtime.testing.algorithm import AlgorithmContract
     from assay.runtime.testing.case import Case
     from assay.runtime.testing.config_dir import ConfigDirContract
     from assay.runtime.testing.contract import Contract, ContractBroken
@@ -18,26 +19,37 @@ if TYPE_CHECKING:
     from assay.runtime.testing.function import FunctionContract
     from assay.runtime.testing.hostile import HOSTILE
     from assay.runtime.testing.parser import ParserContract
+    from assay.runtime.testing.sampler import SamplerContract
     from assay.runtime.testing.sandbox import SandboxContract
+    from assay.runtime.testing.scheduler import SchedulerContract
     from assay.runtime.testing.source import SourceContract
+    from assay.runtime.testing.stage_rule import Course, StageRuleContract
     from assay.runtime.testing.store import StoreContract
+    from assay.runtime.testing.strategy import Picked, StrategyContract
     from assay.runtime.testing.tool import ToolCase, ToolContract
     from assay.runtime.testing.trainer import TrainerContract
     from assay.runtime.testing.verifier import VerifierContract
 
 __all__ = [
     "HOSTILE",
+    "AlgorithmContract",
     "Case",
     "ConfigDirContract",
     "Contract",
     "ContractBroken",
+    "Course",
     "DomainContract",
     "EngineContract",
     "FunctionContract",
     "ParserContract",
+    "Picked",
+    "SamplerContract",
     "SandboxContract",
+    "SchedulerContract",
     "SourceContract",
+    "StageRuleContract",
     "StoreContract",
+    "StrategyContract",
     "ToolCase",
     "ToolContract",
     "TrainerContract",
@@ -46,17 +58,24 @@ __all__ = [
 
 _PUBLIC = {
     "HOSTILE": "assay.runtime.testing.hostile:HOSTILE",
+    "AlgorithmContract": "assay.runtime.testing.algorithm:AlgorithmContract",
     "Case": "assay.runtime.testing.case:Case",
     "ConfigDirContract": "assay.runtime.testing.config_dir:ConfigDirContract",
     "Contract": "assay.runtime.testing.contract:Contract",
     "ContractBroken": "assay.runtime.testing.contract:ContractBroken",
+    "Course": "assay.runtime.testing.stage_rule:Course",
     "DomainContract": "assay.runtime.testing.domain:DomainContract",
     "EngineContract": "assay.runtime.testing.engine:EngineContract",
     "FunctionContract": "assay.runtime.testing.function:FunctionContract",
     "ParserContract": "assay.runtime.testing.parser:ParserContract",
+    "Picked": "assay.runtime.testing.strategy:Picked",
+    "SamplerContract": "assay.runtime.testing.sampler:SamplerContract",
     "SandboxContract": "assay.runtime.testing.sandbox:SandboxContract",
+    "SchedulerContract": "assay.runtime.testing.scheduler:SchedulerContract",
     "SourceContract": "assay.runtime.testing.source:SourceContract",
+    "StageRuleContract": "assay.runtime.testing.stage_rule:StageRuleContract",
     "StoreContract": "assay.runtime.testing.store:StoreContract",
+    "StrategyContract": "assay.runtime.testing.strategy:StrategyContract",
     "ToolCase": "assay.runtime.testing.tool:ToolCase",
     "ToolContract": "assay.runtime.testing.tool:ToolContract",
     "TrainerContract": "assay.runtime.testing.trainer:TrainerContract",
