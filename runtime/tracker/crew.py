@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from assay.core.trajectory import WeightVersion
 from assay.runtime.launch.child import last_words
 from assay.runtime.launch.orphan import leave, spare
 from assay.runtime.run.environment import environment
@@ -163,7 +164,7 @@ class Crew:
         if member.again_s is None:
             then = "no more tries before the end of the run"
         else:
-            then = f"next try in {member.again_s - time.monotonic():.0f} s"
+            then = f"next try in {max(0.0, member.again_s - time.monotonic()):.0f} s"
         self._say(f"tracker {member.name} failed ({member.num_failures}): {why}; {then}. The run goes on")
 
 
@@ -173,7 +174,9 @@ def _words(status: int, log: Path) -> str:
 
 def _line(member: _Member) -> str:
     note = member.note
-    told = f"tracker {member.name}: {note.steps} steps, {note.events} events"
+    version = note.position.version
+    step = "no step" if version < 0 else f"step {WeightVersion.unpack(version)}"
+    told = f"tracker {member.name}: told up to {step} and event {note.position.event}"
     if member.num_failures:
         told += f", failed {member.num_failures} times, the last with: {member.why}"
     return told if note.is_finished else f"{told}, not finished; {member.log} says more"

@@ -31,8 +31,7 @@ def follow(tracker: Tracker, name: str, plan: RunPlan, folder: RunFolder, wait: 
     """
     path = note_path(folder.path, name)
     note = read_note(path)
-    position = tracker.start(run_info(plan, folder), note.position)
-    note = Note(position, note.steps, note.events)
+    note = Note(tracker.start(run_info(plan, folder), note.position))
     write_note(path, note)
     is_over = False
     while True:
@@ -45,7 +44,7 @@ def follow(tracker: Tracker, name: str, plan: RunPlan, folder: RunFolder, wait: 
         else:
             is_over = wait(IDLE_S)
     tracker.finish(_summary(folder))
-    note = Note(note.position, note.steps, note.events, is_finished=True)
+    note = Note(note.position, is_finished=True)
     write_note(path, note)
     return note
 
@@ -77,17 +76,15 @@ def _page(ledger: Path, note: Note) -> list[Step | Event]:
 
 
 def _tell(tracker: Tracker, page: list[Step | Event], note: Note) -> Note:
-    position, steps, events = note.position, note.steps, note.events
+    position = note.position
     for record in page:
         if isinstance(record, Step):
             tracker.log(record)
-            steps += 1
         else:
             tracker.event(record)
-            events += 1
         position = advance(position, record)
     tracker.flush()
-    return Note(position, steps, events)
+    return Note(position)
 
 
 def _summary(folder: RunFolder) -> Mapping[str, Any]:

@@ -14,14 +14,10 @@ class Note(msgspec.Struct, frozen=True):
 
     Attributes:
         position: What was told before the last flush that returned.
-        steps: How many steps that were, over all parts of the run.
-        events: How many events.
         is_finished: Whether it took the summary of the last part.
     """
 
     position: Position = Position()
-    steps: int = 0
-    events: int = 0
     is_finished: bool = False
 
 
