@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from assay.runtime.testing.store import StoreContract
     from assay.runtime.testing.strategy import Picked, StrategyContract
     from assay.runtime.testing.tool import ToolCase, ToolContract
+    from assay.runtime.testing.tracker import TrackerContract
     from assay.runtime.testing.trainer import TrainerContract
     from assay.runtime.testing.verifier import VerifierContract
 
@@ -52,6 +53,7 @@ __all__ = [
     "StrategyContract",
     "ToolCase",
     "ToolContract",
+    "TrackerContract",
     "TrainerContract",
     "VerifierContract",
 ]
@@ -78,6 +80,7 @@ _PUBLIC = {
     "StrategyContract": "assay.runtime.testing.strategy:StrategyContract",
     "ToolCase": "assay.runtime.testing.tool:ToolCase",
     "ToolContract": "assay.runtime.testing.tool:ToolContract",
+    "TrackerContract": "assay.runtime.testing.tracker:TrackerContract",
     "TrainerContract": "assay.runtime.testing.trainer:TrainerContract",
     "VerifierContract": "assay.runtime.testing.verifier:VerifierContract",
 }
