@@ -27,6 +27,7 @@ VERBS = {
     "test": "run a domain's examples through its compiled reward, and its controls through its verifiers",
     "diff": "say what an edit of a domain costs: reuse, reduce, regrade or rerun",
     "regrade": "grade a run's stored episodes under an edited domain",
+    "review": "look at episodes of a run, mark them, and see how well its verifiers agree",
     "explain": "show why an episode's reward is what it is, or what a term is",
     "export": "write a run's checkpoint in another format",
     "fmt": "rewrite declared files in one style",

@@ -1,0 +1,284 @@
+"""`assay review`: people look at episodes of a run, and what they say is set against what its verifiers said."""
+
+import argparse
+import getpass
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.core.error import ConfigError
+from assay.core.name import suggestion
+from assay.runtime.cli.terminal import Terminal, columns, plural
+from assay.runtime.regrade.stored import StoredRun
+from assay.runtime.review.agreement import Agreement
+from assay.runtime.review.audit import Audit, audit
+from assay.runtime.review.calibration import calibration_rows, to_line
+from assay.runtime.review.choice import SUCCESS, Choice, Wish, find_signal, matters
+from assay.runtime.review.console import open_console
+from assay.runtime.review.session import HELP, Session
+from assay.runtime.review.store import ReviewStore
+from assay.runtime.run.prepare import find_run
+
+DESCRIPTION = """\
+Look at episodes of a run and mark them, while it goes on or after. First come questions that the run waits for, then a
+sample of every domain and outcome, and episodes whose verifiers disagree. Task, prompt and answer are shown, and
+nothing of how they were graded. Each mark is kept before the next episode is shown, so that any end loses at most the
+one on the screen."""
+
+EPILOG = f"""\
+keys, or lines of a pipe:
+{HELP}
+
+what marks are good for:
+  --report         agreement of marks with `success` and with every verifier, per domain, and of reviewers
+  --export FILE    calibration rows for a domain's `calibration:`, with --signal
+  `assay regrade RUN --marks` overrides verdicts by marks
+
+exit status: 0 done or quit; 1 something is wrong, or --report finds a verifier that agrees badly; 2 wrong usage; 130
+ended by Ctrl-C
+
+examples:
+  assay review latest
+  assay review latest --as ann --entry spell --sample 100
+  assay review latest --only questions --wait
+  assay review latest --verify judge --signal score
+  assay review latest --report --format json
+  assay review latest --export marks.jsonl --verify judge --signal score
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what this verb takes."""
+    parser.add_argument("run", metavar="RUN", help="folder of a run, or its name; `latest` is the newest")
+    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
+    parser.add_argument("--as", dest="reviewer", metavar="NAME", help="whose marks these are; default the user's name")
+    parser.add_argument("--entry", action="append", default=[], metavar="NAME", help="only this domain of the mix")
+    parser.add_argument("--only", choices=("questions", "audit"), help="one of both; default both")
+    parser.add_argument(
+        "--sample", type=_count, default=Wish().size, metavar="N", help="episodes of the sample; default 40"
+    )
+    parser.add_argument(
+        "--floor", type=_count, default=Wish().floor, metavar="N", help="least of each domain and outcome; default 3"
+    )
+    parser.add_argument(
+        "--disputes", type=_count, default=Wish().disputes, metavar="N", help="most disputed episodes; default 20"
+    )
+    parser.add_argument(
+        "--below",
+        type=_share,
+        default=Wish().least_agreement,
+        metavar="X",
+        help="a judge whose `agreement` is below is disputed; default 0.7",
+    )
+    parser.add_argument(
+        "--twice", type=_share, default=Wish().twice, metavar="X", help="share that two reviewers look at; default 0.2"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample and its order; default 0")
+    parser.add_argument("--verify", metavar="NAME", help="the verification whose signal marks stand for")
+    parser.add_argument("--signal", metavar="NAME", help="the signal that marks stand for; default success")
+    parser.add_argument("--question", default="", metavar="TEXT", help="asked instead of the usual one")
+    parser.add_argument("--wait", action="store_true", help="wait for further questions until the run is over")
+    parser.add_argument("--report", action="store_true", help="show agreement instead")
+    parser.add_argument("--export", metavar="FILE", help="write calibration rows instead; - is the standard output")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of --report; default: text")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Review, report or export."""
+    folder = find_run(arguments.run, Path(arguments.runs))
+    with StoredRun(folder) as stored:
+        names = [entry.name for entry in stored.plan.entries]
+        for name in arguments.entry:
+            if name not in names:
+                raise ConfigError("an entry must be one of the run's", got=name, todo=suggestion(name, names) or None)
+        matter = chosen_matter(arguments, stored)
+        if arguments.report:
+            return _report(arguments, stored, terminal)
+        if arguments.export is not None:
+            return _export(arguments, stored, matter, terminal)
+        return _review(arguments, stored, matter, terminal)
+
+
+def chosen_matter(arguments: argparse.Namespace, stored: StoredRun) -> str:
+    """Return `verifier.signal` that marks stand for; empty for success.
+
+    Raises:
+        ConfigError: no entry has it, or it is no yes or no and has no two ends.
+    """
+    programs = [one.program for one in stored.plan.entries if not arguments.entry or one.name in arguments.entry]
+    if arguments.verify is None and arguments.signal is None:
+        return ""
+    known = matters(programs)
+    wanted = [
+        one
+        for one in known
+        if arguments.verify in (None, one.partition(".")[0]) and arguments.signal in (None, one.partition(".")[2])
+    ]
+    if len(wanted) != 1:
+        got = f"{arguments.verify or '*'}.{arguments.signal or '*'}, which is {' or '.join(wanted) or 'none'}"
+        todo = f"There are {', '.join(known) or 'none'}"
+        raise ConfigError("marks must stand for one signal that is a yes or no or has two ends", got=got, todo=todo)
+    return wanted[0]
+
+
+def _review(arguments: argparse.Namespace, stored: StoredRun, matter: str, terminal: Terminal) -> int:
+    reviewer = (arguments.reviewer or getpass.getuser()).strip()
+    if not reviewer or not reviewer.isprintable() or len(reviewer) > 64:
+        raise ConfigError("a reviewer must have a name of up to 64 printable characters", got=ascii(reviewer))
+    entries = arguments.entry or [
+        one.name for one in stored.plan.entries if not matter or find_signal(one.program, matter) is not None
+    ]
+    wish = Wish(
+        entries=tuple(entries),
+        size=arguments.sample if arguments.only != "questions" else 0,
+        floor=arguments.floor,
+        disputes=arguments.disputes,
+        least_agreement=arguments.below,
+        twice=arguments.twice,
+        seed=arguments.seed,
+        matter=matter,
+        text=arguments.question,
+        has_audit=arguments.only != "questions",
+        has_questions=arguments.only != "audit",
+    )
+    with ReviewStore(stored.folder.path) as store:
+        choice = Choice(stored, store, reviewer, wish)
+        console = open_console()
+        session = Session(
+            stored, store, choice, reviewer, console, lambda: not (arguments.wait and is_going_on(stored))
+        )
+        before = sum(mark.reviewer == reviewer for mark in store.marks())
+        terminal.print(
+            f"run {stored.folder.path.name}, reviewer {reviewer}, {plural(before, 'mark')} before; ? for help"
+        )
+        terminal.out.flush()
+        try:
+            session.sit()
+        finally:
+            choice.close()
+            passed = f", {session.num_passed} passed over" if session.num_passed else ""
+            console.say(f"{plural(session.num_marked, 'mark')} kept in {store.path}{passed}")
+    return 0
+
+
+def is_going_on(stored: StoredRun) -> bool:
+    """Whether a coordinator works on the run, as far as its ledger tells."""
+    from assay.runtime.observe.reading import Reading
+
+    with Reading(stored.folder.ledger) as reading:
+        states = [what for _, _, what, _ in reading.log() if what in ("coordinator", "stop", "failed")]
+    return bool(states) and states[-1] == "coordinator"
+
+
+def _report(arguments: argparse.Namespace, stored: StoredRun, terminal: Terminal) -> int:
+    with ReviewStore(stored.folder.path, should_make=False) as store:
+        found = audit(stored, store.marks(with_passed=True), arguments.entry)
+    if arguments.format == "json":
+        terminal.print(
+            json.dumps({"run": str(stored.folder.path), **found.to_json(), "is_bad": found.is_bad}, indent=2)
+        )
+    else:
+        _print(found, terminal)
+    return int(found.is_bad)
+
+
+def _export(arguments: argparse.Namespace, stored: StoredRun, matter: str, terminal: Terminal) -> int:
+    if not matter:
+        known = ", ".join(matters([one.program for one in stored.plan.entries])) or "none"
+        raise ConfigError(
+            "an export must name the signal that marks stand for", todo=f"Add --signal; there are {known}"
+        )
+    with ReviewStore(stored.folder.path, should_make=False) as store:
+        lines = [to_line(row) for row in calibration_rows(stored, store.marks(), matter, arguments.entry)]
+    if arguments.export == "-":
+        terminal.out.write("".join(lines))
+        return 0
+    try:
+        Path(arguments.export).write_text("".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("a file must be writable", got=error.strerror, at=arguments.export) from None
+    terminal.print(f"{plural(len(lines), 'row')} about {matter} in {arguments.export}")
+    return 0
+
+
+def _print(found: Audit, terminal: Terminal) -> None:
+    who = ", ".join(f"{name} {count}" for name, count in found.marks.items()) or "nobody"
+    passed = sum(found.passed.values())
+    terminal.print(
+        f"marks: {who}; {plural(found.sampled, 'episode')} of the sample, {found.disputed} disputed, "
+        f"{found.answered} of questions, {passed} passed over"
+    )
+    for entry, mean in found.scores.items():
+        terminal.print(f"  {entry}: people say {mean:.3f} on the mean")
+    rows = [["", "", "agree", "of", "raw", "in the run", "kappa", "too strict", "too lenient", ""]]
+    for one in found.comparisons:
+        rows.append(
+            [one.entry, one.other, *agreement_cells(one.agreement), one.says.upper() if one.says == "bad" else one.says]
+        )
+        if one.about not in (SUCCESS, one.other):
+            rows[-1][1] += f" ({'the question' if one.about == 'question' else one.about})"
+    if len(rows) > 1:
+        for line in columns(rows):
+            terminal.print(f"  {line}")
+    for name in found.unseen:
+        terminal.print(f"  no mark of the sample is of: {name}")
+    if found.between.marks:
+        cells = agreement_cells(found.between)
+        terminal.print(
+            f"  reviewers with each other: {plural(found.between.marks, 'pair')}, {cells[2]}, kappa {cells[4]}"
+        )
+    if found.split:
+        terminal.print(f"  reviewers hold each other in balance on: {_numbers(found.split)}")
+    for one in found.comparisons:
+        if one.says == "bad":
+            terminal.print(terminal.paint(verdict_line(one.entry, one.other, one.agreement), "error"))
+        if one.says and one.contradictions:
+            terminal.print(f"  {one.entry}, {one.other}: people say otherwise of")
+            for case in one.contradictions[:20]:
+                note = f"  ({'; '.join(ascii(text)[1:-1] for text in case.notes)})" if case.notes else ""
+                said = f"people {_word(case.mark)}, {one.other} {_word(case.other)}"
+                terminal.print(f"    episode {case.episode}: {said}, {case.chosen}{note}")
+
+
+def agreement_cells(agreement: Agreement) -> list[str]:
+    """Return the cells of one row."""
+    low, high = agreement.interval
+    share = "-" if agreement.share is None else f"{agreement.share:.1%} ({low:.0%} to {high:.0%})"
+    low, high = agreement.raw_interval
+    raw = "-" if agreement.raw is None else f"{agreement.raw:.1%} ({low:.0%} to {high:.0%})"
+    kappa = "-" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    agreed = str(agreement.both + agreement.neither)
+    return [agreed, str(agreement.marks), raw, share, kappa, str(agreement.only_mark), str(agreement.only_other)]
+
+
+def verdict_line(entry: str, other: str, agreement: Agreement) -> str:
+    """Return what is to be said of something that agrees badly."""
+    low, high = agreement.interval
+    share = agreement.share or 0.0
+    return (
+        f"{entry}: `{other}` agrees badly with people: in {share:.0%} of the run ({low:.0%} to {high:.0%}). "
+        "What is trained on it is not what people want"
+    )
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _numbers(episodes: Sequence[int]) -> str:
+    shown = ", ".join(map(str, episodes[:10]))
+    return shown if len(episodes) <= 10 else f"{shown} and {len(episodes) - 10} more"
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be at least 0")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError("must lie between 0 and 1")
+    return value
