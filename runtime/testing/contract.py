@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast
 
 from assay.core.error import AssayError
 from assay.core.registry import Offer, Registry, installed, resolve
-from assay.runtime.testing.load import Loaded, load_afresh
+from assay.runtime.testing.load import HEAVY, Loaded, load_afresh
 
 T = TypeVar("T")
 _MAX_SHOWN = 300
@@ -36,11 +36,13 @@ class Contract:
         kind: Kind of plugin, as in `assay.core.hook.NAMED`; also the attribute that holds the plugin.
         registry: Where the plugin must be found; None for what is installed.
         load_s: Seconds of processor time that declaring its package may take, beyond `import assay`.
+        heavy: Libraries that declaring it must not load.
     """
 
     kind: ClassVar[str] = ""
     registry: ClassVar[Registry | None] = None
     load_s: ClassVar[float] = 0.5
+    heavy: ClassVar[frozenset[str]] = HEAVY
     _resources: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -203,10 +205,11 @@ class Contract:
         Measured in a fresh interpreter, once per distribution. What a call imports later is no part of it.
         """
         loaded = self._loaded()
+        heavy = sorted(self.heavy & loaded.modules)
         self.require(
-            not loaded.heavy,
+            not heavy,
             "declaring a plugin must load no heavy library",
-            got=", ".join(loaded.heavy),
+            got=", ".join(heavy),
             todo="Import it inside the function that uses it",
         )
         self.require(
@@ -237,6 +240,9 @@ class Contract:
 
 def shown(value: object) -> str:
     """Return a value for a message, cut where it is long and safe to print."""
-    text = value if isinstance(value, str) else repr(value)
+    if isinstance(value, BaseException):
+        text = str(value) if isinstance(value, AssayError) else f"{type(value).__name__}: {value}"
+    else:
+        text = value if isinstance(value, str) else repr(value)
     text = text.encode(errors="backslashreplace").decode()
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -9,12 +9,12 @@ from functools import cache
 import msgspec
 
 # Libraries that take long to load or hold much memory: they belong into the function that uses them.
-HEAVY = (
+HEAVY = frozenset({
     "aiohttp", "anthropic", "boto3", "datasets", "docker", "duckdb", "fastapi", "flax", "httpx", "hydra", "jax",
     "matplotlib", "megatron", "mlflow", "nltk", "numba", "numpy", "omegaconf", "openai", "pandas", "PIL", "polars",
     "pyarrow", "ray", "reasoning_gym", "requests", "scipy", "sglang", "skimage", "sklearn", "spacy", "sqlalchemy",
     "sympy", "tensorflow", "tokenizers", "torch", "torchvision", "transformers", "vllm", "wandb", "zmq",
-)  # fmt: skip
+})  # fmt: skip
 _PROGRAM = """
 import json, sys, time
 import importlib.metadata
@@ -37,12 +37,12 @@ class Loaded(msgspec.Struct, frozen=True):
 
     Attributes:
         cpu_s: Seconds of processor time.
-        heavy: Heavy libraries that were loaded.
+        modules: Names of the packages that were loaded.
         error: One line where it did not load; empty where it did.
     """
 
     cpu_s: float = 0.0
-    heavy: tuple[str, ...] = ()
+    modules: frozenset[str] = frozenset()
     error: str = ""
 
 
@@ -61,4 +61,4 @@ def load_afresh(dist: str) -> Loaded:
     found = json.loads(ran.stdout.splitlines()[-1])
     if found["failures"]:
         return Loaded(error="; ".join(found["failures"]))
-    return Loaded(found["cpu_s"], tuple(name for name in found["modules"] if name in HEAVY))
+    return Loaded(found["cpu_s"], frozenset(found["modules"]))

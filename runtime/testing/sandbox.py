@@ -159,12 +159,13 @@ class SandboxContract(Contract):
     def test_cancelled_command_is_ended(self) -> None:
         """Who stops waiting for a command stops the command."""
         rig = self._rig()
+        box = rig.box
 
         async def cancel() -> None:
-            work = rig.box.exec(["/bin/sh", "-c", "while :; do echo x >> still; sleep 0.05; done"])
+            work = box.exec(["/bin/sh", "-c", "while :; do echo x >> still; sleep 0.05; done"])
             task = asyncio.ensure_future(work)
             async with asyncio.timeout(self.longest_s):
-                while not (await rig.box.exec(["/bin/sh", "-c", "cat still"])).ok:
+                while not (await box.exec(["/bin/sh", "-c", "cat still"])).ok:
                     await asyncio.sleep(0.01)
             task.cancel()
             try:
@@ -228,8 +229,9 @@ class SandboxContract(Contract):
         rig = self._rig()
         box = rig.acquire(memory_bytes=64 << 20)
         try:
-            # A shell variable that doubles until it no longer fits.
-            result = rig.sh("x=0123456789abcdef; while :; do x=$x$x; done", box, timeout_s=self.longest_s)
+            # A shell variable that doubles up to 256 MiB, four times what the box may have.
+            grow = "x=0123456789abcdef; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i + 1)); done"
+            result = rig.sh(grow, box, timeout_s=self.longest_s)
         finally:
             rig.run(box.close())
         self.require(result.status == "oom", "a command beyond its memory must end as oom", got=result.status)

@@ -140,7 +140,7 @@ class SourceContract(Contract):
         try:
             return cast(Source, self.source(**self._arguments(split, {**self.arguments, **changed})))
         except Exception as error:  # whatever it raises on being opened
-            self.broken("a source must open", got=f"{type(error).__name__}: {error}")
+            self.broken("a source must open", got=error)
 
     def _indices(self, source: Source) -> list[int]:
         return sorted({*range(min(self.rows, len(source))), len(source) - 1})

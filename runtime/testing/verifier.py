@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from assay.core.error import AssayError
 from assay.core.leaf import Leaf, Verifier
 from assay.core.sandbox import SandboxBackend, SandboxSpec
 from assay.core.signal import check_signals
@@ -104,7 +103,7 @@ class VerifierContract(WorkerContract):
             except Exception as error:  # whatever it raises is the fault that is looked for
                 self.broken(
                     "a verifier must return its signals, inside the ranges it declares, whatever the answer is",
-                    got=error if isinstance(error, AssayError) else f"{type(error).__name__}: {error}",
+                    got=error,
                     todo=f"With {case}",
                 )
 

@@ -1,0 +1,84 @@
+"""A verifier that breaks a clause is told so; one that breaks none passes; one that declares otherwise is not asked."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tests.runtime.testing.clause import unseen
+
+from assay.core.registry import Registry
+from assay.runtime.testing import bench
+from assay.testing import Case, VerifierContract
+
+CASES = [Case("a", {"expected": "a"}, {"equal": True}), Case("b", {"expected": "a"}, {"equal": False})]
+FEW = {"nothing": "", "line ends": "\n\r x", "long": "x" * 2000}
+WRONG = [
+    ("bare", "test_its_declaration_can_be_read", "parameters must be annotated, got expected"),
+    ("silent", "test_its_declaration_can_be_read", "every signal must say what it measures, got equal"),
+    ("hasty", "test_its_declaration_can_be_read", "got timeout 10 s, cost 20 s"),
+    ("inverted", "test_cases_give_the_signals_they_must", "must give {'equal': True}, got {'equal': False}"),
+    ("refusing", "test_whatever_the_answer_is_there_are_signals", "AssertionError:  at "),
+    ("refusing", "test_whatever_the_answer_is_there_are_signals", "With no answer: None with {'expected': 'a'}"),
+    ("outside", "test_whatever_the_answer_is_there_are_signals", "signal `size` must lie in int[0, 2097152], got -1"),
+    ("hanging", "test_whatever_the_answer_is_there_are_signals", "must return within its timeout, or say with"),
+    ("encoding", "test_half_a_character_raises_nothing", "got UnicodeEncodeError: 'utf-8' codec"),
+    ("salted", "test_equal_input_gives_equal_signals_in_any_order", "also after a fresh process, got {'equal': True"),
+    ("counting", "test_equal_input_gives_equal_signals_in_any_order", "also after the other order, got {'equal': True"),
+    ("slow", "test_calls_take_no_longer_than_declared", "declared cost of 1 ms, at most 10, got 3"),
+    ("salted", "test_hang_in_its_process_is_ended_and_it_answers_as_before", "also after its process met `hang`"),
+    ("salted", "test_crash_of_its_process_does_not_hurt_the_next_call", "also after its process met `crash`"),
+    ("counting", "test_huge_output_does_not_hurt_the_next_call", "also after its process met `output`"),
+    ("counting", "test_fork_bomb_leaves_no_process", "also after its process met `nothing`"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "clause", "said"), WRONG)
+def test_wrong_verifier_breaks_its_clause(
+    name: str, clause: str, said: str, wrong: ModuleType, registry: Registry, breaks: Any
+) -> None:
+    contract = VerifierContract.of(getattr(wrong.verifier, name), registry=registry, cases=CASES, hostile=FEW)
+    message = breaks(contract, clause)
+    assert said in message
+    assert f"at verifier `wrong.{name}` v1 of assay-wrong 1.0" in message
+
+
+def test_every_clause_was_seen_red() -> None:
+    assert set() == unseen(VerifierContract, [clause for _, clause, _ in WRONG])
+
+
+@pytest.mark.slow
+def test_right_verifier_breaks_no_clause(wrong: ModuleType, registry: Registry, holds: Any) -> None:
+    assert len(holds(VerifierContract.of(wrong.verifier.right, registry=registry, cases=CASES))) >= 14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["excused", "dice"])
+def test_what_is_declared_is_no_fault(name: str, wrong: ModuleType, registry: Registry, holds: Any) -> None:
+    contract = VerifierContract.of(getattr(wrong.verifier, name), registry=registry, cases=CASES, hostile=FEW)
+    asked = holds(contract)
+    assert (name != "dice") == ("test_equal_input_gives_equal_signals_in_any_order" in asked)
+
+
+def test_contract_without_cases_and_case_with_an_unknown_signal_are_told_so(
+    wrong: ModuleType, registry: Registry, breaks: Any
+) -> None:
+    clause = "test_cases_give_the_signals_they_must"
+    said = breaks(VerifierContract.of(wrong.verifier.right, registry=registry), clause)
+    assert "a contract must have cases - at verifier `wrong.none` v1 of assay-wrong 1.0. Add `cases" in said
+    cases = [Case("a", {"expected": "a"}, {"equals": True})]
+    said = breaks(VerifierContract.of(wrong.verifier.right, registry=registry, cases=cases), clause)
+    assert "must name signals that are declared, got equals" in said
+
+
+def test_hazards_are_what_they_are_called(wrong: ModuleType, registry: Registry) -> None:
+    """A clause proves nothing where the hazard beside the leaf does no harm."""
+    ref = registry.find("verifier", "wrong.none").ref
+    made = bench.LeafBench(ref, wrong.verifier.right)
+    try:
+        outcomes = {how: made.endanger(how, 0.2)[0] for how in ("hang", "crash", "exit")}
+    finally:
+        made.close()
+    assert outcomes["hang"].is_timeout
+    assert "SIGSEGV" in outcomes["crash"].detail
+    assert "exited with 0" in outcomes["exit"].detail

@@ -1,0 +1,132 @@
+"""Verifiers that break one clause each, and one that breaks none."""
+
+import os
+import time
+from typing import Annotated
+
+import assay
+
+
+class Found(assay.Signals, frozen=True):
+    equal: Annotated[bool, assay.signal(doc="The answer is the expected text.")]
+    size: Annotated[int, assay.signal(ge=0, le=2**21, doc="Characters.")]
+
+
+class Silent(assay.Signals, frozen=True):
+    equal: bool
+
+
+def compare(answer: str | None, expected: str) -> Found:
+    return Found(equal=answer == expected, size=len(answer or ""))
+
+
+@assay.verifier("wrong.none", version=1)
+def right(answer: str | None, expected: str) -> Found:
+    """Compare texts."""
+    return compare(answer, expected)
+
+
+def _make() -> object:
+    @assay.verifier("wrong.hidden", version=1)
+    def inner(answer: str | None, expected: str) -> Found:
+        """Lie where no worker looks."""
+        return compare(answer, expected)
+
+    return inner
+
+
+hidden = _make()
+
+
+@assay.verifier("wrong.undocumented", version=1)
+def undocumented(answer: str | None, expected: str) -> Found:
+    return compare(answer, expected)
+
+
+@assay.verifier("wrong.bare", version=1)
+def bare(answer: str | None, expected) -> Found:
+    """Take something of no type."""
+    return compare(answer, expected)
+
+
+@assay.verifier("wrong.silent", version=1)
+def silent(answer: str | None, expected: str) -> Silent:
+    """Measure without a word on what."""
+    return Silent(equal=answer == expected)
+
+
+@assay.verifier("wrong.hasty", version=1, cost="20s", timeout="10s")
+def hasty(answer: str | None, expected: str) -> Found:
+    """Cost more than the timeout."""
+    return compare(answer, expected)
+
+
+@assay.verifier("wrong.inverted", version=1)
+def inverted(answer: str | None, expected: str) -> Found:
+    """Find the wrong answers right."""
+    return Found(equal=answer != expected, size=0)
+
+
+@assay.verifier("wrong.refusing", version=1)
+def refusing(answer: str | None, expected: str) -> Found:
+    """Raise where the parser refused."""
+    assert answer is not None
+    return compare(answer, expected)
+
+
+@assay.verifier("wrong.outside", version=1)
+def outside(answer: str | None, expected: str) -> Found:
+    """Leave the declared range where the answer is long."""
+    return Found(equal=answer == expected, size=-1 if len(answer or "") > 1000 else 0)
+
+
+@assay.verifier("wrong.hanging", version=1, timeout="300ms")
+def hanging(answer: str | None, expected: str) -> Found:
+    """Never end where the answer has no end of lines in sight."""
+    while (answer or "").startswith("\n\r"):
+        time.sleep(0.01)
+    return compare(answer, expected)
+
+
+@assay.verifier("wrong.excused", version=1, timeout="300ms", on_timeout=Found(equal=False, size=0))
+def excused(answer: str | None, expected: str) -> Found:
+    """The same, but it says what a timeout earns."""
+    return hanging(answer, expected)
+
+
+@assay.verifier("wrong.encoding", version=1)
+def encoding(answer: str | None, expected: str) -> Found:
+    """Count bytes, which half a character has none of."""
+    return Found(equal=answer == expected, size=min(2**21, len((answer or "").encode())))
+
+
+_calls: list[int] = []
+
+
+@assay.verifier("wrong.counting", version=1)
+def counting(answer: str | None, expected: str) -> Found:
+    """Measure how often it was called."""
+    _calls.append(1)
+    return Found(equal=answer == expected, size=len(_calls))
+
+
+_SALT = int.from_bytes(os.urandom(2))
+
+
+@assay.verifier("wrong.salted", version=1)
+def salted(answer: str | None, expected: str) -> Found:
+    """Keep for the life of a process what another process has otherwise."""
+    return Found(equal=answer == expected, size=_SALT)
+
+
+@assay.verifier("wrong.dice", version=1, deterministic=False)
+def dice(answer: str | None, expected: str) -> Found:
+    """The same, and it says so."""
+    return counting(answer, expected)
+
+
+@assay.verifier("wrong.slow", version=1, cost="1ms")
+def slow(answer: str | None, expected: str) -> Found:
+    """Take thirty times what it declares."""
+    time.sleep(0.03)
+    return compare(answer, expected)
