@@ -11,7 +11,7 @@ import msgspec
 
 from assay.core.error import AssayError
 from assay.core.kind import Kind
-from assay.core.leaf import SourceLeaf
+from assay.core.leaf import SourceLeaf, Verifier
 from assay.core.name import suggestion
 from assay.core.registry import Registry
 from assay.core.signal import SignalSpec, SignalValue
@@ -64,8 +64,15 @@ class Mark(msgspec.Struct, frozen=True):
     expect: tuple[Expectation, ...]
 
 
-def read_mark(row: object, fields: Mapping[str, Kind], signals: Mapping[str, SignalSpec]) -> Mark | str:
-    """Return a row as a mark, or what must hold and does not."""
+def read_mark(row: object, fields: Mapping[str, Kind], signals: Mapping[str, SignalSpec], verify: str) -> Mark | str:
+    """Return a row as a mark, or what must hold and does not.
+
+    Args:
+        row: As its source gave it.
+        fields: Of the domain.
+        signals: Of the verification.
+        verify: Its name; a signal may also be called `<verify>.<signal>`.
+    """
     if not isinstance(row, dict):
         return f"must be a mapping of task, answer and expect, got {type(row).__name__}"
     for key in ("task", "answer", "expect"):
@@ -78,7 +85,8 @@ def read_mark(row: object, fields: Mapping[str, Kind], signals: Mapping[str, Sig
     if not isinstance(row["expect"], dict) or not row["expect"]:
         return f"`expect` must be a mapping of signals to bounds, got {row['expect']!r}"
     expect = []
-    for name, bound in row["expect"].items():
+    for written, bound in row["expect"].items():
+        name = written.removeprefix(f"{verify}.")
         spec = signals.get(name)
         if spec is None:
             hint = suggestion(name, signals) or f"signals: {', '.join(signals)}"
@@ -131,7 +139,7 @@ class CalibrationReader:
         tree: Of the domain, after the shape check.
         registry: What is installed.
         scope: Fields, params and signals.
-        verifiers: Names under `verify:` whose call holds.
+        verifiers: By name under `verify:`, those whose call holds.
         open_rows: Opens the source of a bound call.
     """
 
@@ -140,7 +148,7 @@ class CalibrationReader:
         tree: Tree,
         registry: Registry,
         scope: Scope,
-        verifiers: frozenset[str],
+        verifiers: Mapping[str, Verifier],
         open_rows: Callable[[Bound], Any],
     ) -> None:
         self.tree = tree
@@ -165,8 +173,11 @@ class CalibrationReader:
                 continue
             if not isinstance(entry.value, Tree):
                 continue
+            if name in self.verifiers and self.verifiers[name].tier == "human":
+                self.say("RX003", entry.key, f"`{name}` is answered by people, whom nothing calibrates", "", at)
+                continue
             agreement = self.agreement(entry.value, at)
-            data = self.data(entry.value.get("data"), self.scope.signals[name], at + ".data")
+            data = self.data(entry.value.get("data"), name, at + ".data")
             if data is not None and agreement is not None and name in self.verifiers:
                 found[name] = Calibration(data, *agreement)
         return found
@@ -183,10 +194,10 @@ class CalibrationReader:
             return None
         return bound
 
-    def data(self, node: Node | None, signals: Mapping[str, SignalSpec], at: str) -> Any:
+    def data(self, node: Node | None, verify: str, at: str) -> Any:
         """Read the rows, or the call of their source."""
         if isinstance(node, Sequence):
-            return self.rows(node, signals, at)
+            return self.rows(node, verify, at)
         if not isinstance(node, Scalar):
             return None
         bound, findings, mentioned = bind_call(node, "source", self.registry, self.scope, at, fields=False)
@@ -195,22 +206,22 @@ class CalibrationReader:
         if bound is None:
             return None
         if isinstance(bound.offer.value, SourceLeaf) and bound.offer.value.is_local:
-            self.source(bound, node, signals, at)
+            self.source(bound, node, verify, at)
         return bound.use
 
-    def rows(self, node: Sequence, signals: Mapping[str, SignalSpec], at: str) -> Rows:
+    def rows(self, node: Sequence, verify: str, at: str) -> Rows:
         """Read rows that are written out."""
         if not node.items:
             self.say("DA001", node, "must hold at least one row, got an empty list", "", at)
         rows = []
         for number, item in enumerate(node.items):
             value = _row(item, self.scope.fields)
-            if isinstance(reason := read_mark(value, self.scope.fields, signals), str):
+            if isinstance(reason := self.read_mark(value, verify), str):
                 self.say("DA001", item, f"row {number} {reason}", "", f"{at}.{number}")
             rows.append(value)
         return Rows(tuple(rows))
 
-    def source(self, bound: Bound, node: Scalar, signals: Mapping[str, SignalSpec], at: str) -> None:
+    def source(self, bound: Bound, node: Scalar, verify: str, at: str) -> None:
         """Read the rows of a local source and report the first that does not fit."""
         text = node.text.strip()
         try:
@@ -218,12 +229,16 @@ class CalibrationReader:
             if not len(source):
                 self.say("DA001", node, f"{text} must hold at least one row, got none", "", at)
             for index in range(min(len(source), MAX_CHECKED_ROWS)):
-                reason = read_mark(source.read(index), self.scope.fields, signals)
+                reason = self.read_mark(source.read(index), verify)
                 if isinstance(reason, str):
                     self.say("DA001", node, f"row {index} of {text} {reason}", "", at)
                     return
         except (AssayError, OSError, UnicodeError, ValueError) as error:
             self.say("DA001", node, f"{text}: {error}", "", at)
+
+    def read_mark(self, row: object, verify: str) -> Mark | str:
+        """Return a row as a mark, or what must hold and does not."""
+        return read_mark(row, self.scope.fields, self.scope.signals[verify], verify)
 
     def say(self, code: str, node: Node, message: str, hint: str, at: str) -> None:
         self.findings.append(finding(code, node.span, message, hint, at))

@@ -97,8 +97,8 @@ class _Reader:
         trials = TrialReader(self.tree, self.scope)
         examples, controls = trials.examples(), trials.controls()
         self.control_answers()
-        marks = CalibrationReader(self.tree, registry=self.registry, scope=self.scope, verifiers=frozenset(verify),
-                                  open_rows=self.open_rows)  # fmt: skip
+        verifiers = {name: cast(Verifier, bound.offer.value) for name, bound in verify.items()}
+        marks = CalibrationReader(self.tree, self.registry, self.scope, verifiers, self.open_rows)
         calibration = marks.read()
         self.findings += marks.findings
         self.used |= marks.used

@@ -13,7 +13,7 @@ from assay.runtime.config.sweep import expand
 OVERRIDES = """\
 overrides:
   GROUP=NAME            choose a file of a group: curriculum, policy, engine, trainer, algorithm, scheduler, sandbox,
-                        launcher, store, tracker, eval, run; curriculum also takes a path
+                        judge, launcher, store, tracker, eval, run; curriculum also takes a path
   GROUP.KEY=VALUE       set a key, such as trainer.lr=3e-4
   curriculum.KEY=VALUE  edit the curriculum, such as curriculum.mix.spell.share=2
   domain.ENTRY.KEY=...  edit the domain of a mix entry, such as domain.spell.reward.outcome.correct='0.5*ans.equal'

@@ -10,6 +10,8 @@ import msgspec
 from assay.core.registry import installed
 from assay.dsl.reduce import functions_of
 from assay.runtime.cli.diff import STYLES, counts_text, episodes_json, reason_lines
+from assay.runtime.cli.judge import HELP as JUDGE
+from assay.runtime.cli.judge import part_words, read_judge
 from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.edit import edited
@@ -39,7 +41,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
     parser.add_argument("run", metavar="RUN", help="folder of a run, or its name; `latest` is the newest")
-    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="domain.ENTRY.KEY=VALUE")
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help=f"domain.ENTRY.KEY=VALUE; {JUDGE}")
     parser.add_argument("--domain", action="append", default=[], metavar="ENTRY=FILE", help="edited domain of an entry")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="verifier processes; default 1")
@@ -54,7 +56,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     folder = find_run(arguments.run, Path(arguments.runs))
     with StoredRun(folder) as stored:
-        programs = edited(stored, arguments.domain, arguments.overrides, registry)
+        overrides, judge = part_words(arguments.overrides)
+        programs = edited(stored, arguments.domain, overrides, registry)
         with Archive(folder.path) as archive:
             grader = Regrader(
                 stored,
@@ -63,6 +66,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 functions,
                 num_processes=max(1, arguments.processes),
                 sandbox=arguments.sandbox,
+                judge=read_judge(judge, registry) if judge else None,
             )
             found = {name: grader.regrade(name, program) for name, program in programs.items()}
             report = {name: _to_json(one) for name, one in found.items()}

@@ -6,24 +6,28 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.core.error import AssayError, PluginError
+from assay.core.error import AssayError, ConfigError, PluginError
 from assay.core.registry import Registry, installed
 from assay.dsl.compile import Compiled
 from assay.dsl.expr.function import Entry
 from assay.dsl.index import DomainIndex, read_domain_file
 from assay.dsl.reduce import Grader, functions_of
 from assay.runtime.cli.job import has_errors, print_findings
+from assay.runtime.cli.judge import HELP as JUDGE
+from assay.runtime.cli.judge import part_words, read_judge
 from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.preflight.example import Outcome, run_example
 from assay.runtime.preflight.reading import Reading, read_rows
 
 if TYPE_CHECKING:
+    from assay.runtime.preflight.calibration import Agreement
     from assay.runtime.preflight.control import Trial
 
 DESCRIPTION = """\
 Compile domains, run their examples through the compiled reward, and read the first rows of their sources. No model and
 no sandbox. With --controls, grade the answers whose reward is known end to end: parser and verifiers run in the
-locked-down processes of a run, in a real sandbox where they ask for one."""
+locked-down processes of a run, in a real sandbox where they ask for one. Verifications that the domain calibrates are
+held against its marked answers too."""
 
 EPILOG = """\
 exit status: 0 all hold; 1 a domain does not compile, an example or a control fails, or a row does not fit; 2 wrong
@@ -33,14 +37,17 @@ examples:
   assay test quickstart.spell
   assay test quickstart.spell --controls
   assay test fix_bug.yaml --rows 100
+  assay test essay.yaml --controls judge=openai judge.base_url=http://localhost:8000/v1
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
-    parser.add_argument("domains", nargs="+", metavar="DOMAIN", help="ids of installed domains, or files")
+    parser.add_argument(
+        "domains", nargs="+", metavar="DOMAIN|FILE|OVERRIDE", help=f"ids of installed domains, or files; {JUDGE}"
+    )
     parser.add_argument("--rows", type=_count, default=8, metavar="N", help="rows to read of each source; default: 8")
-    parser.add_argument("--controls", action="store_true", help="grade the controls on those rows")
+    parser.add_argument("--controls", action="store_true", help="grade controls and marked answers")
     parser.add_argument("--sandbox", metavar="NAME", help="where controls get boxes; default: what declares enough")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
@@ -50,7 +57,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     registry = installed()
     index = DomainIndex(registry)
     found: list[tuple[str, Compiled]] = []
-    for name in arguments.domains:
+    names, words = part_words(arguments.domains)
+    judge = read_judge(words, registry)
+    for name in names:
         try:
             is_file = name.endswith((".yaml", ".yml")) or Path(name).exists()
             found.append((name, (read_domain_file(Path(name)) if is_file else index.find(name)).compile(registry)))
@@ -69,46 +78,66 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             grader = Grader(compiled.program, functions)
             outcomes = [run_example(grader, example) for example in compiled.program.examples]
             rows = list(read_rows(compiled.program, compiled.base, registry, arguments.rows))
-        trials = _controls(name, compiled, registry, functions, arguments) if arguments.controls else []
+        trials: list[Trial] = []
+        agreements: list[Agreement] = []
+        if arguments.controls:
+            trials, agreements = _controls(name, compiled, registry, functions, arguments, judge)
         problems = [outcome.problem for outcome in outcomes] + [row.problem for row in rows]
-        problems += [trial.problem for trial in trials if not trial.is_lost]
-        is_untried |= any(trial.is_lost for trial in trials)
+        tried: list[Trial | Agreement] = [*trials, *agreements]
+        problems += [one.problem for one in tried if not one.is_lost]
+        is_untried |= any(one.is_lost for one in tried)
         failed = has_errors(compiled.findings) or any(problems)
         status |= int(failed)
-        reports.append(_to_json(name, compiled, outcomes, rows, trials))
+        reports.append(_to_json(name, compiled, outcomes, rows, trials, agreements))
         if arguments.format == "text":
-            _print(name, compiled, outcomes, rows, trials, terminal)
+            _print(name, compiled, outcomes, rows, trials, agreements, terminal)
     if arguments.format == "json":
         terminal.print(json.dumps({"domains": reports}, indent=2))
     return status or (2 if is_untried else 0)
 
 
 def _controls(
-    name: str, compiled: Compiled, registry: Registry, functions: dict[str, Entry], arguments: argparse.Namespace
-) -> "list[Trial]":
-    """Try the controls of one domain; what keeps all of them from being tried is one trial without a name."""
+    name: str,
+    compiled: Compiled,
+    registry: Registry,
+    functions: dict[str, Entry],
+    arguments: argparse.Namespace,
+    judge: dict[str, Any],
+) -> "tuple[list[Trial], list[Agreement]]":
+    """Try the controls and calibrations of one domain; what keeps all from being tried is one trial without a name."""
+    from assay.runtime.judge.open import choose_judge
     from assay.runtime.preflight.backend import choose_backend
+    from assay.runtime.preflight.calibration import calibrations, marked, try_calibrations
     from assay.runtime.preflight.control import Trial, subject_of, try_controls
     from assay.runtime.sandbox.host import BoxHost
     from assay.runtime.verify.host import VerifierHost
 
     if compiled.program is None or compiled.facts is None:
-        return []
-    if not compiled.program.controls:
-        return [Trial(name, "", "", (), "a domain must have `controls` to be tried, got none")]
+        return [], []
+
+    def none(problem: str, *, is_lost: bool = False) -> "tuple[list[Trial], list[Agreement]]":
+        return [Trial(name, "", "", (), problem, is_lost=is_lost)], []
+
+    program = compiled.program
+    if not program.controls and not calibrations(program):
+        return none("a domain must have `controls` to be tried, got none")
     if arguments.rows == 0:
-        return [Trial(name, "", "", (), "controls must have rows to be filled from, got --rows 0")]
+        return none("controls must have rows to be filled from, got --rows 0")
+    leaves = dict.fromkeys(verify.use.leaf for verify in program.verify.values())
+    judged = [leaf for leaf in leaves if registry.find("verifier", leaf).value.asks_judge]
     try:
         backend = choose_backend(compiled.facts.needs, registry, arguments.sandbox)
-    except PluginError as error:
-        return [Trial(name, "", "", (), f"{error.error_code}: {error}", is_lost=True)]
+        judges = choose_judge(judged, judge, registry, is_preflight=True)
+    except (PluginError, ConfigError) as error:
+        return none(f"{error.error_code}: {error}", is_lost=True)
     try:
         subject = subject_of(name, compiled, registry, functions)
     except Exception as error:  # a source is a package's code; whatever it raises on being opened
         text = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}: {error}"
-        return [Trial(name, "", "", (), f"DA001: a source must open, got {text}")]
-    with VerifierHost(boxes=None if backend is None else BoxHost(backend)) as host:
-        return try_controls([subject], host, arguments.rows)
+        return none(f"DA001: a source must open, got {text}")
+    answers = marked(name, subject.rubric, compiled.base, registry)
+    with VerifierHost(boxes=None if backend is None else BoxHost(backend), judges=judges) as host:
+        return try_controls([subject], host, arguments.rows), try_calibrations([answers], host)
 
 
 def _print(
@@ -117,6 +146,7 @@ def _print(
     outcomes: list[Outcome],
     rows: list[Reading],
     trials: "list[Trial]",
+    agreements: "list[Agreement]",
     terminal: Terminal,
 ) -> None:
     print_findings(compiled.findings, terminal)
@@ -124,16 +154,21 @@ def _print(
     terminal.print(terminal.paint(title, "strong"))
     marks = {"pass": "good", "fail": "error", "lost": "warning"}
     table: list[tuple[str, tuple[str, ...]]] = []
-    for one in outcomes:
-        got = "" if one.payout is None else f"got {one.payout.reward:g}"
-        state = "fail" if one.problem else "pass"
-        table.append((state, (one.name, f"reward {one.expected}", got, one.problem)))
+    for outcome in outcomes:
+        got = "" if outcome.payout is None else f"got {outcome.payout.reward:g}"
+        state = "fail" if outcome.problem else "pass"
+        table.append((state, (outcome.name, f"reward {outcome.expected}", got, outcome.problem)))
     for row in rows:
         state = "fail" if row.problem else "pass"
         table.append((state, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
     for trial in trials:
         state = "lost" if trial.is_lost else "fail" if trial.problem else "pass"
         table.append((state, _cells(trial)))
+    for one in agreements:
+        state = "lost" if one.is_lost else "fail" if one.problem else "pass"
+        got = f"got {one.share:.3g}" if one.held + one.broken else ""
+        cells = (f"calibration.{one.verify}", f"agreement {one.expected}", got)
+        table.append((state, (*cells, one.problem or plural(one.held + one.broken, "row"))))
     for (state, _), line in zip(table, columns([cells for _, cells in table]), strict=True):
         terminal.print(f"  {terminal.paint(state, marks[state])}  {line}")
     counts = Counter(state for state, _ in table)
@@ -154,7 +189,12 @@ def _cells(trial: "Trial") -> tuple[str, ...]:
 
 
 def _to_json(
-    name: str, compiled: Compiled, outcomes: list[Outcome], rows: list[Reading], trials: "list[Trial]"
+    name: str,
+    compiled: Compiled,
+    outcomes: list[Outcome],
+    rows: list[Reading],
+    trials: "list[Trial]",
+    agreements: "list[Agreement]",
 ) -> dict[str, Any]:
     return {
         "domain": name,
@@ -170,6 +210,11 @@ def _to_json(
             {"name": trial.control, "expected": trial.expected, "rewards": list(trial.rewards),
              "problem": trial.problem, "is_lost": trial.is_lost}
             for trial in trials
+        ],
+        "calibration": [
+            {"verify": one.verify, "expected": one.expected, "held": one.held, "broken": one.broken, "lost": one.lost,
+             "problem": one.problem, "is_lost": one.is_lost}
+            for one in agreements
         ],
     }  # fmt: skip
 

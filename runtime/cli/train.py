@@ -142,5 +142,5 @@ def _resume(job: Job) -> tuple[RunPlan, RunFolder]:
         )
     plan, folder = resume_run(settings.run.resume, Path(settings.run.folder))
     # What is installed may have changed since.
-    require_golden(plan, installed())
+    require_golden(plan, installed(), folder.judge)
     return plan, folder

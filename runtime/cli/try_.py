@@ -21,7 +21,10 @@ from assay.dsl.compile import Compiled
 from assay.dsl.index import DomainIndex, read_domain_file
 from assay.dsl.program import Program, Rows
 from assay.dsl.template import fill
+from assay.runtime.cli.judge import HELP as JUDGE
+from assay.runtime.cli.judge import part_words, read_judge
 from assay.runtime.cli.terminal import Terminal
+from assay.runtime.judge.open import attach_judge
 from assay.runtime.launch.inline import Inline, inline_folder
 from assay.runtime.launch.stub import StubChat, StubEngine
 from assay.runtime.observe.reading import Reading
@@ -48,12 +51,14 @@ examples:
   assay try quickstart.spell
   assay try quickstart.sort --answer 123 --index 7
   assay try quickstart.spell --run latest
+  assay try essay.yaml --answer "Dear Ann" judge=openai judge.base_url=http://localhost:8000/v1
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
     parser.add_argument("domain", metavar="DOMAIN|FILE", help="id of an installed domain, or a domain file")
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help=JUDGE)
     parser.add_argument("--split", choices=("train", "eval"), default="eval", help="default: eval, where there is one")
     parser.add_argument("--index", type=int, help="row of the split; default 0, of a replay its own")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
@@ -66,13 +71,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Play and print; the exit status is 1 where the episode is unscored."""
     registry = installed()
+    others, words = part_words(arguments.overrides)
+    if others:
+        raise ConfigError("an override of `assay try` must choose a judge", got=others[0], todo=f"Write {JUDGE}")
+    judge = read_judge(words, registry)
     compiled = compile_domain(arguments.domain, registry)
     split, index = chosen_row(arguments, compiled)
     entry = one_row(compiled, split, index, registry)
     engine, chat, policy, said_by = make_policy(arguments, entry)
     with tempfile.TemporaryDirectory(prefix="assay-try-") as scratch:
         folder = inline_folder(Path(scratch))
-        plan = try_plan(entry, policy, registry)
+        plan = attach_judge(try_plan(entry, policy, registry), judge, registry)
         write_plan(folder.path, plan)
         terminal.print(f"{terminal.paint(entry.program.identity, 'strong')}  {split}[{index}]")
         terminal.print(f"policy      {said_by}")

@@ -1,6 +1,6 @@
 """From the group `judge` of a configuration to a judge that can be asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from assay.runtime.run.plan import RunPlan
 from assay.runtime.verify.host import no_judge
 
 NONE = "none"
+NOBODY: Mapping[str, Any] = {"name": NONE, "options": {}}
+_PREFLIGHT_S = 20.0
 
 
 def attach_judge(plan: RunPlan, judge: Mapping[str, Any], registry: Registry) -> RunPlan:
@@ -44,12 +46,13 @@ def attach_judge(plan: RunPlan, judge: Mapping[str, Any], registry: Registry) ->
     )
 
 
-def open_judge(plan: RunPlan, cache: Path | None = None) -> JudgeHost | None:
+def open_judge(plan: RunPlan, cache: Path | None = None, *, is_preflight: bool = False) -> JudgeHost | None:
     """Return the judge of a plan; None where none of its verifiers asks one.
 
     Args:
         plan: With its judge attached.
         cache: File of replies; None keeps them in memory.
+        is_preflight: Nothing has started yet, so that an outage is reported instead of waited out.
 
     Raises:
         ConfigError: the judge refuses its settings, such as a key that is not in the environment.
@@ -58,7 +61,41 @@ def open_judge(plan: RunPlan, cache: Path | None = None) -> JudgeHost | None:
     ref = plan.factories.get("judge")
     if ref is None or not any(entry.judged for entry in plan.entries):
         return None
-    settings = plan.settings["judge"]
+    return make_host(ref, plan.settings["judge"], cache, is_preflight=is_preflight)
+
+
+def choose_judge(
+    judged: Sequence[str],
+    judge: Mapping[str, Any],
+    registry: Registry,
+    cache: Path | None = None,
+    *,
+    is_preflight: bool = False,
+) -> JudgeHost | None:
+    """Return the chosen judge for verifiers that no plan holds; None where none of them asks one.
+
+    Args:
+        judged: Names of verifiers that ask a judge.
+        judge: Settings of the group, as plain values.
+        registry: What is installed.
+        cache: File of replies; None keeps them in memory.
+        is_preflight: Nothing has started yet, so that an outage is reported instead of waited out.
+
+    Raises:
+        ConfigError: one asks, and none is chosen; or the judge refuses its settings.
+        PluginError: nobody offers the chosen one.
+    """
+    if not judged:
+        return None
+    if judge["name"] == NONE:
+        raise no_judge(judged[0])
+    return make_host(registry.find("judge", judge["name"]).ref, judge, cache, is_preflight=is_preflight)
+
+
+def make_host(
+    ref: str, settings: Mapping[str, Any], cache: Path | None = None, *, is_preflight: bool = False
+) -> JudgeHost:
+    """Return a host that asks the judge behind a reference."""
     make = resolve(ref)
     return JudgeHost(
         lambda: make(**settings["options"]),
@@ -67,7 +104,7 @@ def open_judge(plan: RunPlan, cache: Path | None = None) -> JudgeHost | None:
             concurrency=settings["concurrency"],
             timeout_s=settings["timeout_s"],
             retries=settings["retries"],
-            patience_s=settings["patience_s"],
+            patience_s=min(settings["patience_s"], _PREFLIGHT_S) if is_preflight else settings["patience_s"],
         ),
         cache=cache,
         should_cache=settings["cache"],

@@ -148,8 +148,12 @@ def _first_rows(subject: Subject, num_rows: int) -> tuple[list[dict[str, Any]], 
 
 
 def _episode(program: Program, control: Control, row: dict[str, Any]) -> Episode:
-    """Return one turn that says what the control says; a token is a code point, as with the stub of `assay try`."""
-    said, prompt = fill(control.answer, row), fill(program.prompt, row)
+    return played(program, fill(control.answer, row), row)
+
+
+def played(program: Program, said: str, row: dict[str, Any]) -> Episode:
+    """Return one turn that says a text; a token is a code point, as with the stub of `assay try`."""
+    prompt = fill(program.prompt, row)
     messages = [Message.of_text("user", prompt), Message.of_text("assistant", said)]
     if program.system is not None:
         messages.insert(0, Message.of_text("system", fill(program.system, row)))

@@ -1,11 +1,14 @@
-"""What a run must pass before it starts: the golden cases of every domain in its mix."""
+"""What a run must pass before it starts: the golden cases and calibrations of every domain in its mix."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from assay.core.error import GraderError
 from assay.core.registry import Registry
 from assay.dsl.expr.function import Entry
 from assay.dsl.reduce import Grader, functions_of
+from assay.runtime.judge.open import open_judge
+from assay.runtime.preflight.calibration import calibrations, marked, try_calibrations
 from assay.runtime.preflight.control import Subject, control_split, try_controls
 from assay.runtime.preflight.example import run_example
 from assay.runtime.run.plan import EntryPlan, RunPlan
@@ -18,15 +21,17 @@ from assay.runtime.verify.host import VerifierHost
 NUM_ROWS = 2
 
 
-def require_golden(plan: RunPlan, registry: Registry) -> None:
-    """Run the examples and controls of every entry and refuse the plan where one does not hold.
+def require_golden(plan: RunPlan, registry: Registry, cache: Path | None = None) -> None:
+    """Run the examples, controls and marked answers of every entry and refuse the plan where one does not hold.
 
     Args:
         plan: Of the run.
         registry: What is installed: its functions may stand in expressions.
+        cache: Replies of a judge, of a run that is gone on with.
 
     Raises:
         GraderError: a case does not hold; names the first of each entry.
+        ConfigError: the judge refuses its settings.
         PluginError: a plugin does not load in its worker.
         SandboxError: the sandbox does not answer, or has not the image of a domain.
     """
@@ -34,7 +39,7 @@ def require_golden(plan: RunPlan, registry: Registry) -> None:
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     failures = [(entry, failed) for entry in plan.entries if (failed := _failed_example(entry, functions))]
     if not failures:
-        failures = _failed_controls(plan, functions)
+        failures = _failed_gradings(plan, functions, registry, cache)
     if failures:
         entry, first = failures[0]
         others = "".join(f"; {other.name}: {failed}" for other, failed in failures[1:])
@@ -54,23 +59,32 @@ def _failed_example(entry: EntryPlan, functions: Mapping[str, Entry]) -> str:
     return ""
 
 
-def _failed_controls(plan: RunPlan, functions: Mapping[str, Entry]) -> list[tuple[EntryPlan, str]]:
-    entries = {entry.name: entry for entry in plan.entries if entry.program.controls}
+def _failed_gradings(
+    plan: RunPlan, functions: Mapping[str, Entry], registry: Registry, cache: Path | None
+) -> list[tuple[EntryPlan, str]]:
+    entries = {e.name: e for e in plan.entries if e.program.controls or calibrations(e.program)}
     if not entries:
         return []
+    rubrics = {name: Rubric(entry.program, entry.leaves, entry.modes, functions) for name, entry in entries.items()}
     subjects = [
         Subject(
-            entry.name,
-            Rubric(entry.program, entry.leaves, entry.modes, functions),
+            name,
+            rubrics[name],
             split := control_split(entry.program),
             open_source(entry.program, split, entry.splits[split]),
         )
-        for entry in entries.values()
+        for name, entry in entries.items()
+        if entry.program.controls
     ]
-    with VerifierHost(boxes=open_boxes(plan)) as host:
+    answers = [marked(name, rubrics[name], Path(entry.base), registry) for name, entry in entries.items()]
+    with VerifierHost(boxes=open_boxes(plan), judges=open_judge(plan, cache, is_preflight=True)) as host:
         trials = try_controls(subjects, host, NUM_ROWS)
+        agreements = try_calibrations(answers, host)
     failed: dict[str, str] = {}
     for trial in trials:
         if trial.problem:
             failed.setdefault(trial.subject, f"control `{trial.control}` on {trial.problem}")
+    for agreement in agreements:
+        if agreement.problem:
+            failed.setdefault(agreement.subject, f"calibration `{agreement.verify}`: {agreement.problem}")
     return [(entries[name], problem) for name, problem in failed.items()]

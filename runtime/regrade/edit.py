@@ -91,7 +91,7 @@ def _own(run: StoredRun, entry: str) -> Found:
     tree = domains.get(entry) if isinstance(domains, Mapping) else None
     if not isinstance(tree, Mapping):
         raise ConfigError("a run must have kept the declaration of its entry", got=entry, at=path)
-    base = next((split.base for split in plan.splits.values() if split.base), ".")
+    base = plan.base or next((split.base for split in plan.splits.values() if split.base), ".")
     return Found(plan.program.id, plan.program.dist, tree, loaded.findings, Path(base), str(path))
 
 

@@ -8,6 +8,7 @@ are left out of every comparison.
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from assay.dsl.column import OPEN, ColumnGrader
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import Program
 from assay.dsl.recall import Recall
+from assay.runtime.judge.open import NOBODY, choose_judge
 from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.shift import Paid, Shift, shift
 from assay.runtime.regrade.stored import StoredRun
@@ -85,6 +87,7 @@ class Regrader:
         num_processes: Most verifier processes per distribution.
         paths: Further folders that verifiers are imported from.
         sandbox: Backend of boxes; None for the run's own.
+        judge: Settings of the group `judge`; None for the run's own. Replies that the run has paid for are kept.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Regrader:
         num_processes: int = 1,
         paths: Sequence[str] = (),
         sandbox: str | None = None,
+        judge: Mapping[str, Any] | None = None,
     ) -> None:
         self._run = run
         self._archive = archive
@@ -104,6 +108,7 @@ class Regrader:
         self._functions = functions
         self._num_processes = num_processes
         self._paths = tuple(paths)
+        self._judge = run.plan.settings.get("judge", NOBODY) if judge is None else judge
         self._sandbox = run.plan.settings.get("sandbox", {"name": NONE}) if sandbox is None else {"name": sandbox}
 
     def regrade(self, entry: str, after: Program) -> Regraded:
@@ -111,7 +116,7 @@ class Regrader:
 
         Raises:
             PluginError: a verifier cannot be found or does not load.
-            ConfigError: a verifier wants a box, and there is no sandbox.
+            ConfigError: a verifier wants a box, and there is no sandbox; or asks a judge, and none is chosen.
             VerifierFault: a verifier failed that declares its failure fatal.
         """
         before = self._run.plan.entry(entry).program
@@ -158,7 +163,9 @@ class Regrader:
         if needs := needs_of(program, verifiers):
             ref = backend_ref(self._sandbox["name"], needs, program, entry, self._registry)
             boxes = open_host(ref, self._sandbox)
-        host = VerifierHost(num_processes=self._num_processes, boxes=boxes, paths=self._paths)
+        judged = [verifier.name for verifier in verifiers if verifier.asks_judge]
+        judges = choose_judge(judged, self._judge, self._registry, self._run.folder.judge)
+        host = VerifierHost(num_processes=self._num_processes, boxes=boxes, judges=judges, paths=self._paths)
         return GradeDesk(host, {entry: Rubric(program, leaves, modes, self._functions)})
 
     def _verify(

@@ -146,6 +146,7 @@ def build_entry(
         max_verify_s=30.0 + sum(verifier.timeout_s * (1 + verifier.on_error.retries) for verifier in uses),
         unlock=unlock,
         sampler=None if sampler is None else _sampler(sampler, registry),
+        base=str(compiled.base),
         judged=tuple(leaf for leaf, verifier in verifiers.items() if verifier.asks_judge),
         price_usd=None if compiled.facts is None else compiled.facts.price_usd,
         needs=needs_of(program, verifiers.values()),

@@ -81,6 +81,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
         max_verify_s: Sum of its verifiers' time limits.
         unlock: Not played before this holds; None from the start.
         sampler: Picks training tasks; None walks through all in seeded order.
+        base: Folder that relative paths of its domain start from.
         judged: Names of verifiers that ask a judge.
         price_usd: What judges are declared to charge for one episode; None where one states no price.
         needs: What a sandbox backend must be able to do for its verifiers; empty where none wants a box.
@@ -98,6 +99,7 @@ class EntryPlan(msgspec.Struct, frozen=True):
     max_verify_s: float = 60.0
     unlock: Expr | None = None
     sampler: FactoryPlan | None = None
+    base: str = ""
     judged: tuple[str, ...] = ()
     price_usd: float | None = None
     needs: tuple[str, ...] = ()
