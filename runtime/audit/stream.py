@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from assay.runtime.audit.block import Block, Slope, rise, slope
+from assay.runtime.audit.block import Block, Mean, Slope, rise, slope
 from assay.runtime.audit.finding import FIRST_TERM, TOKENS, Judgement, Subject, judge_levels, judge_trend
 from assay.runtime.audit.fold import GATE, Fold, Play
 from assay.runtime.audit.threshold import Thresholds
@@ -47,7 +47,7 @@ class TermRow(msgspec.Struct, frozen=True):
         run_share: The same over the whole run.
         rise: From the first group of the trend to the last; None before there is one.
         error: Standard error of `rise`.
-        length: Mean correlation with tokens within groups; None where neither varies.
+        length: Mean correlation with tokens within groups; None where both differ in too few groups.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Audit:
             if is_gate and abs(self.total.totals[FIRST_TERM + index]) <= 1e-9 * max(1, self.total.groups):
                 continue
             line = rise(self._slopes, self.at.block, FIRST_TERM + index) if self._slopes else None
-            length = None if is_gate or not window.term_length[index].num else window.term_length[index].value
+            length = None if is_gate else self._told(window.term_length[index])
             rows.append(
                 TermRow(
                     name,
@@ -204,10 +204,14 @@ class Audit:
             "groups_without_spread": 1 - window.varied / window.sized if window.sized else None,
             "tokens": window.means[TOKENS] if window.groups else None,
             "tokens_rise": None if line is None else line.value,
-            "length": window.length.value if window.length.num else None,
+            "length": self._told(window.length),
             "length_groups": window.length.num,
             "same_siblings": window.equal / window.pairs if window.pairs else None,
         }
+
+    def _told(self, mean: Mean) -> float | None:
+        """Return a correlation where it is one of enough groups to say anything."""
+        return mean.value if mean.num >= self.at.min_spread else None
 
     def _block(self) -> Block:
         return Block(len(self.subject.terms), self.subject.penalties)

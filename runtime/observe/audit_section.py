@@ -20,8 +20,8 @@ LOOK_AT = {
 
 _NOTE = (
     "What rewards are paid for, over training episodes with a score. Shares and correlations are taken within groups, "
-    "because that is all an advantage sees. An audit tells what happened; it proves no intent and misses what it does "
-    "not measure."
+    "because that is all an advantage sees; figures are those of the last groups, rises those of a longer trend. An "
+    "audit tells what happened: it proves no intent, and misses what it does not measure."
 )
 
 
@@ -38,49 +38,47 @@ def audit_section(audit: Mapping[str, Any], run: str) -> str:
         parts.append(_table(("domain", "finding", "steps", "what was found", "look at"), findings, "words"))
     else:
         parts.append("<p>No finding in any domain.</p>")
-    parts += [_entry(name, entry) for name, entry in audit.items()]
+    played = {name: entry for name, entry in audit.items() if entry["figures"]["groups"] or entry["canaries"]["graded"]}
+    if played:
+        parts.append(_table(_DOMAIN_HEADS, [_domain(name, entry) for name, entry in played.items()], "numbers"))
+    terms = [_term(name, term) for name, entry in played.items() for term in entry["terms"]]
+    if terms:
+        parts.append(_table(_TERM_HEADS, terms, "numbers names"))
     return "".join(parts)
 
 
-def _entry(name: str, entry: Mapping[str, Any]) -> str:
+_DOMAIN_HEADS = (
+    *("domain", "groups", "pass rate", "without spread", "tokens", "their rise", "reward with tokens"),
+    *("equal siblings", "canaries solved"),
+)
+_TERM_HEADS = ("domain", "term", "mean", "its rise", "share within groups", "over the run", "with tokens")
+
+
+def _domain(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     figures, canaries = entry["figures"], entry["canaries"]
-    if not figures["groups"] and not canaries["graded"]:
-        return ""
-    parts = [f"<h3>{html.escape(name)}</h3>"]
-    if figures["groups"]:
-        parts.append(f'<p class="faint">{html.escape(_sentence(figures))}</p>')
-        rows = [
-            (
-                html.escape(term["name"]),
-                _show(term["mean"], ".3f"),
-                _show(term["share"], ".0%"),
-                _show(term["run_share"], ".0%"),
-                _rise(term),
-                _show(term["length"], "+.2f"),
-            )
-            for term in entry["terms"]
-        ]
-        heads = ("term", "mean", "share within groups", "share over the run", "rise", "with tokens")
-        parts.append(_table(heads, rows, "numbers"))
-    if canaries["graded"]:
-        parts.append(
-            f'<p class="faint">Canaries: {canaries["solved"]} of {canaries["rows"]} rows solved '
-            f"in {canaries['graded']} episodes.</p>"
-        )
-    return "".join(parts)
+    return (
+        html.escape(name),
+        str(figures["groups"]),
+        _show(figures["pass_rate"], ".2f"),
+        _show(figures["groups_without_spread"], ".0%"),
+        _show(figures["tokens"], ".1f"),
+        _show(figures["tokens_rise"], "+.1f"),
+        _show(figures["length"], "+.2f"),
+        _show(figures["same_siblings"], ".0%"),
+        f"{canaries['solved']} of {canaries['rows']}" if canaries["graded"] else "-",
+    )
 
 
-def _sentence(figures: Mapping[str, Any]) -> str:
-    parts = [
-        f"{figures['groups']} groups, the last {figures['window_groups']} in the table, "
-        f"the last {figures['trend_groups']} in the rise",
-        f"pass rate {_show(figures['pass_rate'], '.2f')}",
-        f"{_show(figures['groups_without_spread'], '.0%')} of groups without spread",
-        f"tokens {_show(figures['tokens'], '.1f')} ({_show(figures['tokens_rise'], '+.1f')})",
-        f"reward with tokens {_show(figures['length'], '+.2f')} over {figures['length_groups']} groups",
-        f"equal siblings {_show(figures['same_siblings'], '.0%')}",
-    ]
-    return "; ".join(parts) + "."
+def _term(name: str, term: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        html.escape(name),
+        html.escape(term["name"]),
+        _show(term["mean"], ".3f"),
+        _rise(term),
+        _show(term["share"], ".0%"),
+        _show(term["run_share"], ".0%"),
+        _show(term["length"], "+.2f"),
+    )
 
 
 def _row(entry: str, found: Mapping[str, Any], run: str) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 
 table { border-collapse: collapse; } th, td { text-align: right; padding: .25rem .9rem .25rem 0; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; } th { color: var(--faint); font-weight: 500; }
 tr + tr td { border-top: 1px solid var(--rule); }
-h3 { font-size: 1rem; margin: 1.2rem 0 0; } .words td { vertical-align: top; text-align: left; }
+.words td { vertical-align: top; } .names th:nth-child(2), .names td:nth-child(2) { text-align: left; }
+.wide + .wide { margin-top: 1rem; }
 code { font-size: .92em; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.2rem 2rem; }
