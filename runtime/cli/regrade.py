@@ -18,6 +18,8 @@ from assay.runtime.regrade.edit import edited
 from assay.runtime.regrade.regrade import Regraded, Regrader
 from assay.runtime.regrade.shift import Shift, Spread
 from assay.runtime.regrade.stored import StoredRun
+from assay.runtime.review.desk import PeopleDesk
+from assay.runtime.review.store import read_marks
 from assay.runtime.run.prepare import find_run
 
 DESCRIPTION = """\
@@ -34,6 +36,7 @@ exit status: 0 done; 1 an edit does not compile, or a verifier whose failure is 
 examples:
   assay regrade latest domain.spell.reward.outcome.correct='0.5*ans.equal'
   assay regrade latest --domain spell=spell.yaml
+  assay regrade latest --marks
   assay regrade runs/20261130-191800-quickstart --domain spell=spell.yaml --dry-run --format json
 """
 
@@ -46,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="verifier processes; default 1")
     parser.add_argument("--sandbox", metavar="NAME", help="where verifiers get boxes; default: as in the run")
+    parser.add_argument("--marks", action="store_true", help="put what people said in `assay review` in place")
     parser.add_argument("--dry-run", action="store_true", help="show what changes and keep nothing")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
@@ -67,6 +71,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 num_processes=max(1, arguments.processes),
                 sandbox=arguments.sandbox,
                 judge=read_judge(judge, registry) if judge else None,
+                people=None if arguments.dry_run else PeopleDesk(folder.path, can_wait=False),
+                marks=read_marks(folder.path) if arguments.marks else None,
             )
             found = {name: grader.regrade(name, program) for name, program in programs.items()}
             report = {name: _to_json(one) for name, one in found.items()}
@@ -88,6 +94,8 @@ def _print(one: Regraded, terminal: Terminal) -> None:
         terminal.print(f"  {text}")
     for text in shift_lines(one.shift):
         terminal.print(f"  {text}")
+    if one.overridden:
+        terminal.print(f"  {plural(one.overridden, 'verdict')} overridden by marks")
     terminal.print(f"  {one.reduce_s:.2f} s of arithmetic, {one.regrade_s:.2f} s of verifying")
 
 
@@ -123,6 +131,7 @@ def _to_json(one: Regraded) -> dict[str, Any]:
         "reasons": [msgspec.to_builtins(reason) for reason in one.priced.change.reasons],
         "episodes": episodes_json(one.priced),
         "shift": one.shift.to_json(),
+        "overridden": one.overridden,
         "reduce_s": one.reduce_s,
         "regrade_s": one.regrade_s,
     }

@@ -15,7 +15,7 @@ from assay.runtime.review.audit import Audit, audit
 from assay.runtime.review.calibration import calibration_rows, to_line
 from assay.runtime.review.choice import SUCCESS, Choice, Wish, find_signal, matters
 from assay.runtime.review.console import open_console
-from assay.runtime.review.session import HELP, Session
+from assay.runtime.review.session import Session
 from assay.runtime.review.store import ReviewStore
 from assay.runtime.run.prepare import find_run
 
@@ -25,23 +25,16 @@ sample of every domain and outcome, and episodes whose verifiers disagree. Task,
 nothing of how they were graded. Each mark is kept before the next episode is shown, so that any end loses at most the
 one on the screen."""
 
-EPILOG = f"""\
-keys, or lines of a pipe:
-{HELP}
-
-what marks are good for:
-  --report         agreement of marks with `success` and with every verifier, per domain, and of reviewers
-  --export FILE    calibration rows for a domain's `calibration:`, with --signal
-  `assay regrade RUN --marks` overrides verdicts by marks
+EPILOG = """\
+keys, or lines of a pipe: y n (or a number on a scale), s pass over, u undo, o TEXT note, m more, ? help, q quit
+`assay regrade RUN --marks` puts marks in place of verdicts.
 
 exit status: 0 done or quit; 1 something is wrong, or --report finds a verifier that agrees badly; 2 wrong usage; 130
 ended by Ctrl-C
 
 examples:
-  assay review latest
-  assay review latest --as ann --entry spell --sample 100
+  assay review latest --as ann --entry spell
   assay review latest --only questions --wait
-  assay review latest --verify judge --signal score
   assay review latest --report --format json
   assay review latest --export marks.jsonl --verify judge --signal score
 """
@@ -49,38 +42,26 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what this verb takes."""
-    parser.add_argument("run", metavar="RUN", help="folder of a run, or its name; `latest` is the newest")
-    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
-    parser.add_argument("--as", dest="reviewer", metavar="NAME", help="whose marks these are; default the user's name")
-    parser.add_argument("--entry", action="append", default=[], metavar="NAME", help="only this domain of the mix")
-    parser.add_argument("--only", choices=("questions", "audit"), help="one of both; default both")
-    parser.add_argument(
-        "--sample", type=_count, default=Wish().size, metavar="N", help="episodes of the sample; default 40"
-    )
-    parser.add_argument(
-        "--floor", type=_count, default=Wish().floor, metavar="N", help="least of each domain and outcome; default 3"
-    )
-    parser.add_argument(
-        "--disputes", type=_count, default=Wish().disputes, metavar="N", help="most disputed episodes; default 20"
-    )
-    parser.add_argument(
-        "--below",
-        type=_share,
-        default=Wish().least_agreement,
-        metavar="X",
-        help="a judge whose `agreement` is below is disputed; default 0.7",
-    )
-    parser.add_argument(
-        "--twice", type=_share, default=Wish().twice, metavar="X", help="share that two reviewers look at; default 0.2"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample and its order; default 0")
-    parser.add_argument("--verify", metavar="NAME", help="the verification whose signal marks stand for")
-    parser.add_argument("--signal", metavar="NAME", help="the signal that marks stand for; default success")
-    parser.add_argument("--question", default="", metavar="TEXT", help="asked instead of the usual one")
-    parser.add_argument("--wait", action="store_true", help="wait for further questions until the run is over")
-    parser.add_argument("--report", action="store_true", help="show agreement instead")
-    parser.add_argument("--export", metavar="FILE", help="write calibration rows instead; - is the standard output")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of --report; default: text")
+    usual = Wish()
+    add = parser.add_argument
+    add("run", metavar="RUN", help="folder of a run, or its name; `latest` is the newest")
+    add("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
+    add("--as", dest="reviewer", metavar="NAME", help="whose marks these are; default the user's name")
+    add("--entry", action="append", default=[], metavar="NAME", help="only this domain of the mix")
+    add("--only", choices=("questions", "audit"), help="one of both")
+    add("--wait", action="store_true", help="wait for further questions until the run is over")
+    add("--sample", type=_count, default=usual.size, metavar="N", help="episodes of the sample; default 40")
+    add("--floor", type=_count, default=usual.floor, metavar="N", help="least of each domain and outcome; default 3")
+    add("--disputes", type=_count, default=usual.disputes, metavar="N", help="most disputed episodes; default 20")
+    add("--below", type=_share, default=usual.least_agreement, metavar="X", help="judge's `agreement` in dispute; 0.7")
+    add("--twice", type=_share, default=usual.twice, metavar="X", help="share that two people look at; default 0.2")
+    add("--seed", type=int, default=usual.seed, metavar="N", help="of the sample and its order; default 0")
+    add("--verify", metavar="NAME", help="verification that marks stand for")
+    add("--signal", metavar="NAME", help="its signal; default success")
+    add("--question", default="", metavar="TEXT", help="asked instead of the usual one")
+    add("--report", action="store_true", help="show agreement of marks with verifiers and with each other")
+    add("--export", metavar="FILE", help="write rows for `calibration:`; - is the standard output")
+    add("--format", choices=("text", "json"), default="text", help="of --report; default: text")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:

@@ -152,7 +152,7 @@ def _print(
     print_findings(compiled.findings, terminal)
     title = compiled.program.identity if compiled.program is not None else name
     terminal.print(terminal.paint(title, "strong"))
-    marks = {"pass": "good", "fail": "error", "lost": "warning"}
+    marks = {"pass": "good", "fail": "error", "lost": "warning", "skip": "warning"}
     table: list[tuple[str, tuple[str, ...]]] = []
     for outcome in outcomes:
         got = "" if outcome.payout is None else f"got {outcome.payout.reward:g}"
@@ -162,7 +162,7 @@ def _print(
         state = "fail" if row.problem else "pass"
         table.append((state, (f"data.{row.split}", plural(row.count, "row"), "", row.problem or "fit")))
     for trial in trials:
-        state = "lost" if trial.is_lost else "fail" if trial.problem else "pass"
+        state = "lost" if trial.is_lost else "fail" if trial.problem else "skip" if trial.note else "pass"
         table.append((state, _cells(trial)))
     for one in agreements:
         state = "lost" if one.is_lost else "fail" if one.problem else "pass"
@@ -177,7 +177,8 @@ def _print(
     else:
         none = "" if outcomes else "no examples, "
         lost = f", {counts['lost']} could not be tried" if counts["lost"] else ""
-        terminal.print(f"  {none}{counts['pass']} passed, {counts['fail']} failed{lost}\n")
+        left = f", {counts['skip']} left to people" if counts["skip"] else ""
+        terminal.print(f"  {none}{counts['pass']} passed, {counts['fail']} failed{lost}{left}\n")
 
 
 def _cells(trial: "Trial") -> tuple[str, ...]:
@@ -185,7 +186,7 @@ def _cells(trial: "Trial") -> tuple[str, ...]:
     got = "" if not paid else f"got {paid[0]:g}" if paid[0] == paid[-1] else f"got {paid[0]:g} to {paid[-1]:g}"
     wanted = f"reward {trial.expected}" if trial.expected else ""
     name = f"controls.{trial.control}" if trial.control else "controls"
-    return name, wanted, got, trial.problem or plural(len(paid), "row")
+    return name, wanted, got, trial.problem or trial.note or plural(len(paid), "row")
 
 
 def _to_json(
@@ -208,7 +209,7 @@ def _to_json(
         "rows": [{"split": row.split, "count": row.count, "problem": row.problem} for row in rows],
         "controls": [
             {"name": trial.control, "expected": trial.expected, "rewards": list(trial.rewards),
-             "problem": trial.problem, "is_lost": trial.is_lost}
+             "problem": trial.problem, "is_lost": trial.is_lost, "note": trial.note}
             for trial in trials
         ],
         "calibration": [

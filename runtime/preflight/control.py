@@ -24,6 +24,7 @@ from assay.dsl.program import Control, Program, Rows
 from assay.dsl.rows import check_row
 from assay.dsl.template import fill
 from assay.runtime.preflight.example import miss
+from assay.runtime.review.desk import NOBODY
 from assay.runtime.source.rows import Rows as RowsInMemory
 from assay.runtime.verify.grade import GradeDesk, Rubric, mode_of
 from assay.runtime.verify.host import VerifierHost
@@ -60,6 +61,7 @@ class Trial(msgspec.Struct, frozen=True):
         rewards: Of each row that was scored.
         problem: The first thing that does not hold, with its row; empty where all holds.
         is_lost: The problem is the machine's, not the grader's.
+        note: Why nothing could be tried where that is nobody's fault: people are asked.
     """
 
     subject: str
@@ -68,6 +70,7 @@ class Trial(msgspec.Struct, frozen=True):
     rewards: tuple[float, ...]
     problem: str
     is_lost: bool = False
+    note: str = ""
 
 
 def subject_of(name: str, compiled: Compiled, registry: Registry, functions: Mapping[str, Entry]) -> Subject:
@@ -181,7 +184,7 @@ def _collect(desk: GradeDesk) -> dict[int, Verdict]:
 def _judge(subject: Subject, control: Control, verdicts: list[tuple[int, Verdict]], unread: str) -> Trial:
     expected = f"{control.sign} {control.reward:g}"
     rewards: list[float] = []
-    problem, is_lost = "", False
+    problem, is_lost, note = "", False, ""
     for index, verdict in verdicts:
         at = f"{subject.split}[{index}]"
         if isinstance(verdict, Scored):
@@ -190,11 +193,13 @@ def _judge(subject: Subject, control: Control, verdicts: list[tuple[int, Verdict
                 found = f"{at}: {missed}{_story(subject.rubric.program, verdict)}"
                 # A wrong grade says more than a lost one.
                 problem, is_lost = (found, False) if is_lost or not problem else (problem, False)
+        elif (verdict.cause, verdict.detail) == ("cancelled", NOBODY):
+            note = f"`{verdict.verifier}` asks a person, who cannot be tried before a run"
         elif not problem:
             by = f" of `{verdict.verifier}`" if verdict.verifier else ""
             problem = f"{at}: must be scored, got {verdict.cause}{by}: {verdict.detail}"
             is_lost = verdict.cause in _LOST
-    return Trial(subject.name, control.name, expected, tuple(rewards), problem or unread, is_lost)
+    return Trial(subject.name, control.name, expected, tuple(rewards), problem or unread, is_lost, note)
 
 
 def _story(program: Program, verdict: Scored) -> str:

@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from assay.core.error import StoreError
 from assay.core.verdict import Scored, Verdict
 from assay.dsl.change import Effect
 from assay.dsl.program import Program, print_program
+
+if TYPE_CHECKING:
+    from assay.runtime.review.override import Override
 
 FOLDER = "regrades"
 _SCHEMA = """
@@ -34,6 +37,14 @@ CREATE TABLE verdict (           -- of each episode that was reduced or regraded
     terms TEXT,                  -- JSON: section.name -> value
     verdict TEXT NOT NULL        -- JSON of core.verdict.Verdict
 );
+CREATE TABLE override (          -- what people put in place of what was measured
+    episode INTEGER NOT NULL,
+    what TEXT NOT NULL,          -- success | verifier.mark
+    before REAL,                 -- NULL where it had not been measured
+    after REAL NOT NULL,
+    reason TEXT NOT NULL,        -- who marked it
+    PRIMARY KEY (episode, what)
+) WITHOUT ROWID;
 """
 
 
@@ -76,6 +87,14 @@ class Archive:
         """Add verdicts by episode."""
         rows = (_row(episode, effect, verdict) for episode, verdict in verdicts)
         self._db.executemany("INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def override(self, verdict: Verdict, overrides: Iterable["Override"]) -> None:
+        """Put a verdict in place of one that was added, or of the ledger's, with the reasons."""
+        for one in overrides:
+            row = _row(one.episode, "REDUCE", verdict)
+            self._db.execute("INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?, ?, ?)", row)
+            told = (one.episode, one.what, one.before, one.after, one.reason)
+            self._db.execute("INSERT INTO override VALUES (?, ?, ?, ?, ?)", told)
 
     def verdicts(self) -> dict[int, Verdict]:
         """Return what was added so far, by episode."""

@@ -25,6 +25,9 @@ from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.shift import Paid, Shift, shift
 from assay.runtime.regrade.stored import StoredRun
 from assay.runtime.regrade.table import Table, tables
+from assay.runtime.review.desk import PeopleDesk
+from assay.runtime.review.override import Overrides
+from assay.runtime.review.store import Mark
 from assay.runtime.sandbox.host import BoxHost
 from assay.runtime.sandbox.open import NONE, backend_ref, needs_of, open_host
 from assay.runtime.stage.verify import to_episode
@@ -59,12 +62,14 @@ class Regraded(msgspec.Struct, frozen=True):
         shift: What it changed.
         reduce_s: Seconds of reading and reducing.
         regrade_s: Seconds of verifying.
+        overridden: Episodes whose verdict people have changed.
     """
 
     priced: Priced
     shift: Shift
     reduce_s: float
     regrade_s: float
+    overridden: int = 0
 
 
 def price(run: StoredRun, entry: str, after: Program, functions: Mapping[str, Entry] = BUILTIN) -> Priced:
@@ -88,6 +93,8 @@ class Regrader:
         paths: Further folders that verifiers are imported from.
         sandbox: Backend of boxes; None for the run's own.
         judge: Settings of the group `judge`; None for the run's own. Replies that the run has paid for are kept.
+        people: Where people are asked; None: what they would have to answer is unscored.
+        marks: What people said, to be put in place of what was measured; None leaves that alone.
     """
 
     def __init__(
@@ -101,7 +108,11 @@ class Regrader:
         paths: Sequence[str] = (),
         sandbox: str | None = None,
         judge: Mapping[str, Any] | None = None,
+        people: PeopleDesk | None = None,
+        marks: Sequence[Mark] | None = None,
     ) -> None:
+        self._people = people
+        self._marks = marks
         self._run = run
         self._archive = archive
         self._registry = registry
@@ -126,6 +137,8 @@ class Regrader:
         paid: list[Paid] = []
         seconds = {"REDUCE": 0.0, "REGRADE": 0.0}
         desk: GradeDesk | None = None
+        overrides = None if self._marks is None else Overrides(self._run, self._marks, after, self._functions)
+        num_overridden = 0
         try:
             started = time.perf_counter()
             for table in tables(self._run, entry, recall, columns):
@@ -143,13 +156,28 @@ class Regrader:
                     fresh |= found
                 seconds["REGRADE"] += time.perf_counter() - started
                 started = time.perf_counter()
+                if overrides is not None:
+                    overridden = self._override(table, fresh, overrides)
+                    num_overridden += len(overridden)
+                    fresh |= overridden
                 paid += _paid(table, fresh)
         finally:
             if desk is not None:
-                desk.host.close()
+                desk.close()
         priced = Priced(entry, recall.change, dict(counts), self._run.num_waiting(entry))
         moved = shift(paid, lambda rewards: self._run.to_advantages(entry, rewards))
-        return Regraded(priced, moved, seconds["REDUCE"], seconds["REGRADE"])
+        return Regraded(priced, moved, seconds["REDUCE"], seconds["REGRADE"], num_overridden)
+
+    def _override(self, table: Table, fresh: Mapping[int, Verdict], overrides: Overrides) -> dict[int, Verdict]:
+        """Put marks in place; returns the verdicts that this changed, by place."""
+        found: dict[int, Verdict] = {}
+        for place, (row, old) in enumerate(zip(table.rows, table.verdicts, strict=True)):
+            if table.effects[place] != "RERUN":
+                verdict, reasons = overrides.apply(row, fresh.get(place, old))
+                if reasons:
+                    found[place] = verdict
+                    self._archive.override(verdict, reasons)
+        return found
 
     def _desk(self, entry: str, program: Program) -> GradeDesk:
         leaves, modes, verifiers = {}, {}, []
@@ -166,7 +194,7 @@ class Regrader:
         judged = [verifier.name for verifier in verifiers if verifier.asks_judge]
         judges = choose_judge(judged, self._judge, self._registry, self._run.folder.judge)
         host = VerifierHost(num_processes=self._num_processes, boxes=boxes, judges=judges, paths=self._paths)
-        return GradeDesk(host, {entry: Rubric(program, leaves, modes, self._functions)})
+        return GradeDesk(host, {entry: Rubric(program, leaves, modes, self._functions)}, self._people)
 
     def _verify(
         self, desk: GradeDesk, entry: str, table: Table, places: Sequence[int]

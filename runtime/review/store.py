@@ -230,6 +230,16 @@ class ReviewStore:
             raise StoreError("marks must be in a writable SQLite file", got=error, at=self.path) from None
 
 
+def read_marks(run: Path) -> list[Mark]:
+    """Return the kept marks of a run.
+
+    Raises:
+        StoreError: there are none.
+    """
+    with ReviewStore(run, should_make=False) as store:
+        return store.marks()
+
+
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

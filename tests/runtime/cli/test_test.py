@@ -125,7 +125,15 @@ def test_grader_that_misjudges_a_control_is_refused_by_the_control_s_name(run: R
     assert 1 == ran.status
     oracle, nop = json.loads(ran.out)["domains"][0]["controls"]
     problem = "train[0]: reward must be > 0.9, got 0 (ans.equal=False)"
-    assert {"name": "oracle", "expected": "> 0.9", "rewards": [0.0], "problem": problem, "is_lost": False} == oracle
+    expected = {
+        "name": "oracle",
+        "expected": "> 0.9",
+        "rewards": [0.0],
+        "problem": problem,
+        "is_lost": False,
+        "note": "",
+    }
+    assert expected == oracle
     assert "" == nop["problem"]
 
 
