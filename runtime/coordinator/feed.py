@@ -161,6 +161,7 @@ def _next(run: Run, feed: Feed, size: int) -> int:
     sampler = feed.entry.sampler
     if feed.split == "demos" or sampler is None:
         return _walk(name).at(size, feed.num_drawn)
+    owner = run.spec.owner(f"sampler.{feed.entry.name}", sampler)
     try:
         tally = run.tallies[feed.entry.name]
         seen = tally.stats.get(tally.level, {})
@@ -168,9 +169,9 @@ def _next(run: Run, feed: Feed, size: int) -> int:
     except AssayError:
         raise
     except Exception as error:
-        raise PluginError("a sampler must not raise", got=repr(error), at=type(sampler).__module__) from error
-    if not 0 <= index < size:
-        raise PluginError(f"a sampler must pick in [0, {size})", got=index, at=type(sampler).__module__)
+        raise PluginError("a sampler must not raise", got=repr(error), at=owner) from error
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < size:
+        raise PluginError(f"a sampler must pick in [0, {size})", got=repr(index), at=owner)
     return index
 
 

@@ -128,19 +128,29 @@ def _pick(
         mean = {entry.name: share.group_units(run, entry) / entry.group_size for entry in run.entries.values()}
         costs = {entry.name: entry.rollout_s if name == "rollout" else entry.verify_s for entry in run.entries.values()}
     view = View(name, waiting, run.running[name], run.target or run.share, done, mean, costs)
-    owner = type(scheduler).__module__
+    owner = run.spec.owner("scheduler", scheduler)
     try:
         picked = scheduler.pick(view, slots, run.now_s)
     except AssayError:
         raise
     except Exception as error:
         raise PluginError("a scheduler must not raise", got=repr(error), at=owner) from error
-    rooms = {slot.worker: slot.free["slots"] for slot in slots}
+    rooms = {slot.worker: dict(slot.free) for slot in slots}
     seen: set[int] = set()
     for given in picked:
-        room = rooms.get(given.worker, 0.0)
-        if given.item not in queue or given.item in seen or room < 1.0:
-            raise PluginError("a scheduler must give waiting items to free slots, once each", got=given, at=owner)
+        room = rooms.get(given.worker, {})
+        waits = queue.get(given.item)
+        if waits is None or given.item in seen or not _takes(room, {"slots": 1.0, **waits.needs}):
+            must = "a scheduler must give waiting items to workers with room for them, once each"
+            raise PluginError(must, got=given, at=owner)
         seen.add(given.item)
-        rooms[given.worker] = room - 1.0
     return picked
+
+
+def _takes(room: dict[str, float], needs: Mapping[str, float]) -> bool:
+    """Take what an item needs from a worker's room; whether there was enough."""
+    if any(room.get(name, 0.0) < amount for name, amount in needs.items()):
+        return False
+    for name, amount in needs.items():
+        room[name] -= amount
+    return True

@@ -145,6 +145,8 @@ class RunSpec(msgspec.Struct, frozen=True):
         rollout_scheduler: Which waiting episode goes to which rollout worker.
         verify_scheduler: The same for verification.
         should_shuffle_rewards: The control that must teach nothing: permute rewards inside each group.
+        owners: Distribution and version of what plugins bring, for an error that names the culprit; by `scheduler` and
+            `sampler.<entry>`.
         audit: When the reward audit raises a finding.
     """
 
@@ -168,12 +170,17 @@ class RunSpec(msgspec.Struct, frozen=True):
     rollout_scheduler: Scheduler = Fifo()
     verify_scheduler: Scheduler = Fifo()
     should_shuffle_rewards: bool = False
+    owners: dict[str, str] = {}
     audit: Thresholds = Thresholds()
 
     @property
     def lease_s(self) -> float:
         """Seconds a lease lasts without renewal."""
         return self.heartbeat_s * self.lease_heartbeats
+
+    def owner(self, what: str, policy: object) -> str:
+        """Return whose a policy is; its module where that is not known."""
+        return self.owners.get(what, type(policy).__module__)
 
     def check(self) -> "RunSpec":
         """Return itself.

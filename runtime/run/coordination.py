@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from assay.core.error import ConfigError
-from assay.core.registry import Registry, installed, resolve
+from assay.core.registry import Registry, installed, owner_of, resolve
 from assay.core.scheduler import Scheduler
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import Split, Weights
@@ -36,7 +36,7 @@ def run_spec(plan: RunPlan) -> RunSpec:
     Raises:
         ConfigError: a rule or a limit that cannot be meant.
     """
-    scheduler, launcher = plan.settings["scheduler"], plan.settings["launcher"]
+    launcher = plan.settings["launcher"]
     tiers = sorted({entry.tier for entry in plan.entries})
     return RunSpec(
         plan_digest=plan.digest,
@@ -55,6 +55,10 @@ def run_spec(plan: RunPlan) -> RunSpec:
         rollout_scheduler=_scheduler(plan),
         verify_scheduler=_scheduler(plan),
         should_shuffle_rewards=plan.settings["algorithm"]["shuffle_rewards"],
+        owners={
+            "scheduler": owner_of(plan.factories["scheduler"]),
+            **{f"sampler.{one.name}": owner_of(one.sampler.ref) for one in plan.entries if one.sampler is not None},
+        },
         audit=thresholds(plan),
     )
 

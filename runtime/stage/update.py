@@ -5,6 +5,7 @@ was committed is never trained again, because `Take` of a step gives the same ba
 left no weights behind.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -13,8 +14,9 @@ from typing import Protocol, TypeVar, cast
 
 from assay.core.algorithm import Algorithm
 from assay.core.array import Array
-from assay.core.error import AssayError, TrainerError
+from assay.core.error import AssayError, PluginError, TrainerError
 from assay.core.group import Batch
+from assay.core.registry import owner_of
 from assay.core.trainer import Ranks, UpdateResult, UpdateSettings
 from assay.core.trajectory import WeightVersion
 from assay.core.wire import (
@@ -190,13 +192,28 @@ class UpdateStage:
         if batch.demonstrations:
             return tuple(Sample(one.domain, one.blob, 1.0) for one in batch.demonstrations), []
         rewards = [(group.domain, [sibling.reward for sibling in group.siblings]) for group in batch.groups]
-        per_group = self._algorithm.advantages(rewards)
+        per_group = self._advantages(rewards)
         samples = [
             Sample(group.domain, sibling.trajectory, advantage)
             for group, advantages in zip(batch.groups, per_group, strict=True)
             for sibling, advantage in zip(group.siblings, advantages, strict=True)
         ]
         return tuple(samples), [sample.advantage for sample in samples]
+
+    def _advantages(self, groups: list[tuple[str, list[float]]]) -> list[list[float]]:
+        """Ask the algorithm, which must answer with one finite number per sibling."""
+        owner = owner_of(self._plan.factories.get("algorithm", type(self._algorithm).__module__))
+        try:
+            found = self._algorithm.advantages(groups)
+        except AssayError:
+            raise
+        except Exception as error:
+            raise PluginError("an algorithm must not raise", got=repr(error), at=owner) from error
+        sizes = [len(rewards) for _, rewards in groups]
+        if [len(one) for one in found] != sizes or not all(math.isfinite(value) for one in found for value in one):
+            must = "an algorithm must give one finite advantage per sibling"
+            raise PluginError(must, got=f"{found} for groups of {sizes}"[:300], at=owner)
+        return found
 
     def _rate(self, ready: BatchReady) -> float:
         # Evaluations may cut a stage into parts; its schedule goes on.

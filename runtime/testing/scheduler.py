@@ -74,7 +74,7 @@ class SchedulerContract(FactoryContract):
             taken: dict[str, Counter[str]] = {slot.worker: Counter() for slot in queue.slots}
             needs = {one.item: one.needs for one in queue.view.waiting}
             for given in self.make().pick(queue.view, queue.slots, _NOW_S):
-                taken[given.worker].update({"slots": 1, **needs[given.item]})  # type: ignore[dict-item]
+                taken[given.worker].update({"slots": 1, **needs[given.item]})
             for slot in queue.slots:
                 over = {name: n for name, n in taken[slot.worker].items() if n > slot.free.get(name, 0.0) + 1e-9}
                 self.require(not over, "a worker must get no more than it has room for", got=f"{over} of {slot.free}")

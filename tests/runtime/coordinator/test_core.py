@@ -55,11 +55,45 @@ class Twice:
 
 
 @pytest.mark.parametrize(("scheduler", "text"), [(Raising(), "must not raise"), (Twice(), "once each")])
-def test_faulty_scheduler_ends_the_run_naming_its_module(make: Any, scheduler: Any, text: str) -> None:
-    world = make(rollout_scheduler=scheduler)
+@pytest.mark.parametrize("owners", [{}, {"scheduler": "mine 1.0"}])
+def test_faulty_scheduler_ends_the_run_naming_its_owner(
+    make: Any, scheduler: Any, text: str, owners: dict[str, str]
+) -> None:
+    world = make(rollout_scheduler=scheduler, owners=owners)
     with pytest.raises(PluginError, match=text) as caught:
         settle(world)
-    assert str(type(scheduler).__module__) == caught.value.at
+    assert owners.get("scheduler", type(scheduler).__module__) == caught.value.at
+
+
+class Crowding:
+    """Gives everything to one worker with slots, whatever else it lacks."""
+
+    def pick(self, view: Any, capacity: Any, now_s: float) -> list[Assignment]:
+        return [Assignment(one.item, capacity[0].worker) for one in view.waiting[:1]]
+
+
+def test_scheduler_that_overcommits_memory_ends_the_run(make: Any) -> None:
+    world = make(verify_scheduler=Crowding(), entries=(entry("a", needs={"memory": 2.0}),))
+    with pytest.raises(PluginError, match="must give waiting items to workers with room for them"):
+        world.go()
+
+
+class Beyond:
+    def __init__(self, picked: Any) -> None:
+        self.picked = picked
+
+    def pick(self, size: int, seen: Any, rng: Any) -> Any:
+        if isinstance(self.picked, Exception):
+            raise self.picked
+        return self.picked
+
+
+@pytest.mark.parametrize("picked", [50, -1, True, 0.5, None, KeyError("oops")])
+def test_faulty_sampler_ends_the_run_naming_its_owner(make: Any, picked: Any) -> None:
+    world = make(entries=(entry("a", sampler=Beyond(picked)),), owners={"sampler.a": "mine 1.0"})
+    with pytest.raises(PluginError, match="a sampler must") as caught:
+        settle(world)
+    assert "mine 1.0" == caught.value.at
 
 
 class Newest:

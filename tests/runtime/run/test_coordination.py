@@ -83,7 +83,8 @@ def test_every_entry_is_resolved_for_workers(quickstart: RunPlan) -> None:
         assert all(plan.ref.startswith("assay-domain-reasoning-gym:") for plan in entry.splits.values())
         assert {"reasoning_gym.exact"} == set(entry.leaves)
         assert len({plan.digest for plan in entry.splits.values()}) == 3
-    assert {"engine", "trainer", "algorithm", "scheduler", "store"} == set(quickstart.factories)
+    kinds = {"engine", "trainer", "algorithm", "scheduler", "store", "launcher", "chat_format"}
+    assert kinds == set(quickstart.factories)
 
 
 def test_threads_do_not_exceed_the_cores() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from assay.core.array import Array
 from assay.core.blob import BlobRef
-from assay.core.error import TrainerError
+from assay.core.error import PluginError, TrainerError
 from assay.core.group import Batch, DemonstrationRef, Group, Sibling
 from assay.core.task import TaskRef
 from assay.core.trainer import UpdateResult
@@ -112,12 +112,13 @@ def run(*orders: Order) -> tuple[Script, Worker, Publisher]:
     return script, worker, publisher
 
 
-def drive(script: Script, worker: Worker, publisher: Publisher) -> None:
+def drive(script: Script, worker: Worker, publisher: Publisher, algorithm: Any = None) -> None:
     stages = (
         StagePlan("warmup", "sft", 10, 8, 4e-3),
         StagePlan("learn", "rl", 4, 8, 1e-3, warmup=2),
     )
     plan: Any = SimpleNamespace(
+        factories={"algorithm": "mine:1.0:mine:Algorithm"},
         settings={"trainer": {"weight_decay": 0.0, "max_grad_norm": 1.0, "micro_tokens": 64, "lr_floor": 0.0}},
         stage=lambda name: next(stage for stage in stages if stage.name == name),
         stage_begins=lambda name: 0 if name == "warmup" else 10,
@@ -125,7 +126,7 @@ def drive(script: Script, worker: Worker, publisher: Publisher) -> None:
     client: Any = script
     fake: Any = worker
     ranks: Any = SimpleNamespace(rank=0, broadcast=lambda payload: payload)
-    UpdateStage(plan, ranks, fake, Grpo(), publisher, client, checkpoints=Path("checkpoints")).run()
+    UpdateStage(plan, ranks, fake, algorithm or Grpo(), publisher, client, checkpoints=Path("checkpoints")).run()
 
 
 def at(step: int) -> Welcome:
@@ -217,6 +218,34 @@ def test_batch_that_cannot_be_trained_ends_the_run_with_the_reason() -> None:
         drive(script, Worker(TrainerError("a loss must be finite", got="nan")), Publisher())
     assert Fault("a loss must be finite, got nan", is_fatal=True) == script.reports[-1]
     assert "a loss must be finite, got nan" == script.reason
+
+
+class Answer(Grpo):
+    """Answers what it is told to."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__()
+        self.found = found
+
+    def advantages(self, groups: Any) -> Any:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("found", "must"),
+    [
+        (KeyError("oops"), "an algorithm must not raise"),
+        ([[0.0] * 3], "one finite advantage per sibling"),
+        ([], "one finite advantage per sibling"),
+        ([[0.0, 0.0, 0.0, float("nan")]], "one finite advantage per sibling"),
+    ],
+)
+def test_algorithm_that_breaks_ends_the_run_naming_its_distribution(found: Any, must: str) -> None:
+    script = Script(at(10), Resumed(WeightVersion(0, 10)), ready(11), Stop("over"))
+    with pytest.raises(PluginError, match=rf"{must}, got .* - at mine 1\.0"):
+        drive(script, Worker(), Publisher(), Answer(found))
 
 
 def test_metrics_of_a_batch_are_means_over_its_siblings() -> None:
