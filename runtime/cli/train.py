@@ -16,6 +16,7 @@ from assay.runtime.judge.account import judge_table
 from assay.runtime.launch.run import Outcome, launch
 from assay.runtime.observe.summary import table
 from assay.runtime.preflight.golden import require_golden
+from assay.runtime.review.question import people_of
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.run.prepare import prepare_run, resume_run
@@ -104,6 +105,9 @@ def _train(job: Job, terminal: Terminal, started_s: float) -> int:
     assert settings is not None
     plan, folder = _resume(job) if settings.run.resume is not None else prepare_run(job, plan_of(job), installed())
     terminal.print(f"run {folder.path}")
+    for entry in plan.entries:
+        if people_of(entry.program):
+            terminal.print(f"{entry.name} asks people, who were not tried before: assay review {folder.path} --wait")
     outcome = watch(plan, folder, terminal, started_s)
     show_outcome(outcome, folder, terminal)
     if outcome.status:
