@@ -1,12 +1,9 @@
 """Parsers of final texts: the last answer, or a refusal; never an exception."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.core.leaf import Parser
 from assay.runtime.parser.diff import diff
 from assay.runtime.parser.json import json_value
 from assay.runtime.parser.text import after, boxed, fenced, last_number, tag
@@ -130,12 +127,3 @@ ALL = [boxed, tag, fenced, last_number, diff, json_value, lambda text: after(tex
 def test_no_text_makes_a_parser_raise(text: str) -> None:
     for parse in ALL:
         assert isinstance(parse(text), str | None)
-
-
-@pytest.mark.parametrize("piece", [r"\boxed{", "<answer>", "```\n", "1,", "--- a\n@@ -1 +1 @@\n", "[", "-", "####"])
-@pytest.mark.parametrize("parse", [boxed, tag, fenced, last_number, diff, json_value])
-def test_hostile_repetition_takes_linear_time(parse: Parser, piece: str) -> None:
-    began = time.process_time()
-    parse(piece * 20_000)
-    # Quadratic behaviour takes minutes at this size.
-    assert time.process_time() - began < 2

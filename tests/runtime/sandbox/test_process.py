@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,47 +42,6 @@ def test_command_runs_in_the_folder_with_a_clean_environment(
     result = sh(run, box, "cat; pwd; echo $API_KEY$WORD >&2; exit 3", stdin=b"in\n", env={"WORD": "x"})
     assert ("nonzero", 3) == (result.status, result.exit_code)
     assert (f"in\n{box.folder}\n".encode(), b"x\n") == (result.stdout, result.stderr)
-
-
-@pytest.mark.parametrize(
-    ("script", "status"), [("true", "ok"), ("kill -9 $$", "signal"), ("yes", "output_limit"), ("nope", "nonzero")]
-)
-def test_end_has_its_status(run: Any, box: ProcessSandbox, script: str, status: str) -> None:
-    assert status == sh(run, box, script).status
-
-
-def test_timeout_ends_the_descendants_too(run: Any, box: ProcessSandbox) -> None:
-    result = sh(run, box, "setsid sleep 60 & echo $!; wait", timeout_s=0.2)
-    pid = int(result.stdout)
-    assert "timeout" == result.status
-    status = Path(f"/proc/{pid}/stat")
-    assert not status.exists() or "Z" == status.read_text().rpartition(")")[2].split()[0]
-
-
-def test_cancelled_command_is_ended(run: Any, box: ProcessSandbox) -> None:
-    async def cancel() -> int:
-        task = asyncio.create_task(box.exec(["/bin/sh", "-c", "echo $$ > pid; sleep 60"]))
-        while not (text := await read("pid")):
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return int(text)
-
-    async def read(path: str) -> bytes:
-        try:
-            return await box.get(path)
-        except SandboxError:
-            return b""
-
-    assert not Path(f"/proc/{run(cancel())}").exists()
-
-
-def test_time_of_the_box_bounds_every_command(run: Any) -> None:
-    box = run(ProcessBackend().acquire(SandboxSpec("any", time_s=0.2), 1.0))
-    assert "timeout" == sh(run, box, "sleep 60").status
-    assert "timeout" == sh(run, box, "true").status
-    run(box.close())
 
 
 def test_cores_are_held_to(run: Any, box: ProcessSandbox) -> None:
