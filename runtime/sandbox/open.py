@@ -80,7 +80,7 @@ def backend_ref(name: str, needs: Iterable[str], program: Program, at: str, regi
             todo="Add `sandbox: {image: NAME}`",
         )
     offer = registry.find("sandbox", name)
-    if lacking := frozenset(needs) - offer.value.capabilities() - _waived(offer.value):
+    if lacking := frozenset(needs) - offer.value.capabilities() - waived(offer.value):
         raise PluginError(
             f"the sandbox `{name}` must be able to do what the domain needs",
             got=f"no {', '.join(sorted(lacking))}",
@@ -143,10 +143,10 @@ def unguarded(plan: RunPlan) -> list[str]:
     """Return what the boxes of a plan do not keep answers from; one line for each entry."""
     if "sandbox" not in plan.factories:
         return []
-    waived, name = _waived(_backend(plan)), plan.settings["sandbox"]["name"]
+    without, name = waived(_backend(plan)), plan.settings["sandbox"]["name"]
     lines = []
     for entry in plan.entries:
-        if lost := waived.intersection(entry.needs):
+        if lost := without.intersection(entry.needs):
             text = f"sandbox={name} does without {', '.join(sorted(lost))}: answers of `{entry.name}` run as this user"
             lines.append(f"{text}, on this machine")
     return lines
@@ -157,7 +157,7 @@ def _backend(plan: RunPlan) -> SandboxBackend:
     return backend
 
 
-def _waived(backend: SandboxBackend) -> frozenset[str]:
+def waived(backend: SandboxBackend) -> frozenset[str]:
     """Return what a backend may be named without: its user knows that it isolates nothing."""
     return frozenset(getattr(backend, "waived", ()))
 
