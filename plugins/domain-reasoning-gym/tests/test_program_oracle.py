@@ -230,6 +230,18 @@ def needle(question: str) -> str:
     return sentence.removesuffix(f" {asked}")
 
 
+def passes(question: str) -> str:
+    start, end = re.search(r"from (\S+) to (\S+)", question).groups()  # type: ignore[union-attr]
+    if question.startswith("days"):
+        return str(datetime.date.fromisoformat(end).toordinal() - datetime.date.fromisoformat(start).toordinal())
+    seconds = [
+        sum(int(part) * size for part, size in zip(at.split(":"), (3600, 60, 1), strict=False)) for at in (start, end)
+    ]
+    took = seconds[1] - seconds[0]
+    parts = [took // 3600, took // 60 % 60, took % 60][: start.count(":") + 1]
+    return ":".join(f"{part:02}" for part in parts)
+
+
 SOLVERS: dict[str, Callable[[str], str | None]] = {
     "ab": ab,
     "bf": brainfuck,
@@ -239,6 +251,7 @@ SOLVERS: dict[str, Callable[[str], str | None]] = {
     "string_splitting": exchange("A>XXY BB>X CC>Y BC>A XY>Z", "ABCXYZ"),
     "string_synthesis": exchange("ABC>D AB>F BC>E CC>F DF>GH EE>I", "ABCDEFGHI"),
     "calendar_arithmetic": dates,
+    "time_intervals": passes,
     "color_cube_rotation": cube,
     "course_schedule": courses,
     "knights_knaves": knights,
@@ -267,3 +280,18 @@ def test_every_recipe_of_these_kinds_has_a_solver() -> None:
     recipes = [recipe.name for module in (program, story) for recipe in module.RECIPES]
 
     assert recipes == list(SOLVERS)
+
+
+def test_days_do_not_hang_on_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reasoning_gym.arithmetic import time_intervals
+
+    from assay_domain_reasoning_gym.source import tasks
+
+    class Later(datetime.date):
+        @classmethod
+        def today(cls) -> "Later":
+            return cls(2031, 2, 28)
+
+    rows = [tasks("time_intervals", size=40).read(index) for index in range(40)]
+    monkeypatch.setattr(time_intervals, "date", Later)
+    assert rows == [tasks("time_intervals", size=40).read(index) for index in range(40)]

@@ -255,6 +255,15 @@ def press(question: str) -> str:
     return " ".join(breadth_first((start, 0), steps, lambda state: state[0] == target) or [])
 
 
+def paint(question: str) -> str | None:
+    size, _, colours = map(int, re.findall(r"\d+", question.partition(";")[0]))
+    edges = [tuple(map(int, edge.split("-"))) for edge in question.partition("; ")[2].split()]
+    for chosen in itertools.product(range(colours, 0, -1), repeat=size):
+        if all(chosen[a] != chosen[b] for a, b in edges):
+            return " ".join(map(str, chosen))
+    return None
+
+
 SOLVERS: dict[str, Callable[[str], str | None]] = {
     "mini_sudoku": sudoku,
     "sudoku": sudoku,
@@ -271,6 +280,7 @@ SOLVERS: dict[str, Callable[[str], str | None]] = {
     "tower_of_hanoi": tower,
     "jugs": pour,
     "quantum_lock": press,
+    "graph_color": paint,
 }
 
 # Rows of domains whose entries, or whose solver here, take long.

@@ -2,6 +2,6 @@
 
 from typing import Any
 
-from assay_domain_reasoning_gym.check import board, path
+from assay_domain_reasoning_gym.check import algebra, board, path
 
-VERIFIERS: list[Any] = [*board.VERIFIERS, *path.VERIFIERS]
+VERIFIERS: list[Any] = [*board.VERIFIERS, *path.VERIFIERS, *algebra.VERIFIERS]

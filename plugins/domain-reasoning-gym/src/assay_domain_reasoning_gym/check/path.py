@@ -119,4 +119,15 @@ def _find(rows: list[str], mark: str) -> tuple[int, int]:
     return next((r, row.index(mark)) for r, row in enumerate(rows) if mark in row)
 
 
-VERIFIERS: list[Any] = [route, sokoban, hanoi, jugs, buttons]
+@assay.verifier("reasoning_gym.coloring", version=1, cost="0.05ms", timeout="2s")
+def coloring(answer: str | None, question: str) -> Match:
+    """Accept every colour per vertex, in order, out of the given ones, with which no edge joins two alike."""
+    size, _, colours = map(int, re.findall(r"[0-9]+", question.partition(";")[0]))
+    chosen = moves(answer, " ")
+    if len(chosen) != size or not set(chosen) <= {str(colour) for colour in range(1, colours + 1)}:
+        return Match(equal=False)
+    edges = re.findall(r"([0-9]+)-([0-9]+)", question.partition(";")[2])
+    return Match(equal=all(chosen[int(a)] != chosen[int(b)] for a, b in edges))
+
+
+VERIFIERS: list[Any] = [route, sokoban, hanoi, jugs, buttons, coloring]

@@ -1,6 +1,7 @@
 """Domains over matrices and mazes. A matrix stands on one line, rows apart by ` / `."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,13 @@ def _game_of_life(entry: Entry, index: int) -> Task | None:
     if not any(map(any, after)):
         return None
     return plain(f"{entry['metadata']['simulation_steps']}: {rows(board)}", rows(after), key=rows(board))
+
+
+def _game_of_life_halting(entry: Entry, index: int) -> Task:
+    metadata = entry["metadata"]
+    board = [re.findall("[01]", line) for line in entry["question"].rpartition("Initial board:")[2].splitlines()]
+    shown = "/".join("".join(row) for row in board if row)
+    return plain(f"{metadata['simulation_steps']} steps: {shown}", "yes" if entry["answer"] == "True" else "no", shown)
 
 
 _CHANGES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -144,6 +152,14 @@ RECIPES = (
         "Game of Life on a board whose edges meet. Board after this many steps, {question}",
         "Let cells live and die.",
         {"grid_size_x": 4, "grid_size_y": 4, "filled_cells_weights": 0.3},
+    ),
+    Recipe(
+        "game_of_life_halting",
+        "game_of_life_halting",
+        _game_of_life_halting,
+        "Game of Life on a board whose edges meet; does every cell die, yes or no, within {question}",
+        "Tell whether all cells die.",
+        eval_size=80,
     ),
     Recipe(
         "manipulate_matrix",

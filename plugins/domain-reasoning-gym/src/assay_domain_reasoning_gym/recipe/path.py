@@ -62,6 +62,13 @@ def _quantum_lock(entry: Entry, index: int) -> Task:
     return plain(question, " ".join(metadata["solution_path"]))
 
 
+def _graph_color(entry: Entry, index: int) -> Task:
+    puzzle, colors = entry["metadata"]["puzzle"], entry["metadata"]["possible_answer"]
+    edges = " ".join(f"{a}-{b}" for a, b in puzzle["edges"])
+    question = f"{len(puzzle['vertices'])} vertices, colours 1 to {puzzle['num_colors']}; {edges}"
+    return plain(question, " ".join(str(colors[vertex]) for vertex in puzzle["vertices"]))
+
+
 RECIPES = (
     Recipe(
         "path_star",
@@ -121,5 +128,15 @@ RECIPES = (
         "Press buttons that work by turns until a number is reached.",
         {"difficulty": 6},
         verify="reasoning_gym.buttons(question, expected)",
+    ),
+    Recipe(
+        "graph_color",
+        "graph_color",
+        _graph_color,
+        "Colour of each vertex from 0 on, like 1 2 1, so that no edge joins two of one colour: {question}",
+        "Colour a graph.",
+        # Many edges: the colouring that fits most graphs fits 3 in 100.
+        {"min_num_vertices": 10, "max_num_vertices": 12, "edge_probability": 0.35},
+        verify="reasoning_gym.coloring(question)",
     ),
 )

@@ -1,10 +1,12 @@
 """Domains told in a sentence or two: dates, a cube, courses, liars, names."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from assay_domain_reasoning_gym.recipe.base import Entry, Recipe, Task, plain
 
+_MIDNIGHT = datetime(2000, 1, 1)
 _DATES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "weekday_offset": lambda data: f"weekday {data['offset_days']:+d} days from {data['start_date']}",
     "weekday_of_date": lambda data: f"weekday of {data['target_date']}",
@@ -24,6 +26,20 @@ def _calendar_arithmetic(entry: Entry, index: int) -> Task | None:
     metadata = entry["metadata"]
     ask = _DATES.get(metadata["task"])
     return None if ask is None else plain(ask(metadata), entry["answer"])
+
+
+def _time_intervals(entry: Entry, index: int) -> Task | None:
+    """Work the answer out anew: the generator's has a rounding error in it, and today's date in its metadata."""
+    metadata = entry["metadata"]
+    start, end = (datetime.fromisoformat(metadata[name]) for name in ("start_time", "end_time"))
+    if end < start:
+        return None
+    if metadata["task_type"] == "date":
+        return plain(f"days from {start:%Y-%m-%d} to {end:%Y-%m-%d}", (end - start).days)
+    shape = "%H:%M" if metadata["task_type"] == "time" else "%H:%M:%S"
+    return plain(
+        f"{metadata['expected_format']} from {start:{shape}} to {end:{shape}}", f"{_MIDNIGHT + (end - start):{shape}}"
+    )
 
 
 def _color_cube_rotation(entry: Entry, index: int) -> Task:
@@ -77,6 +93,14 @@ RECIPES = (
         _calendar_arithmetic,
         "Write the {question}",
         "Reckon with dates and weekdays.",
+    ),
+    Recipe(
+        "time_intervals",
+        "time_intervals",
+        _time_intervals,
+        "Time that passes, {question}",
+        "Count the time between two dates or two times of a day.",
+        {"task_types": ["time", "time_seconds", "date"]},
     ),
     Recipe(
         "color_cube_rotation",
