@@ -19,8 +19,8 @@ from assay.runtime.verify.flight import Outcome
 NOBODY = "a person cannot be asked here"
 """Detail of a verdict where there is no queue: before a run, and in `assay try`."""
 
-# How often answers are looked for; people do not notice.
-_LOOK_S = 0.5
+LOOK_S = 0.5
+"""How often answers are looked for; people do not notice."""
 
 
 class PeopleDesk:
@@ -79,7 +79,7 @@ class PeopleDesk:
         """Return the outcomes there are, without waiting."""
         now_s = self._clock()
         if self._open and (now_s >= self._look_at_s or self._version == -1):
-            self._look_at_s = now_s + _LOOK_S
+            self._look_at_s = now_s + LOOK_S
             self._look(now_s)
         outcomes, self._outcomes = self._outcomes, []
         return outcomes

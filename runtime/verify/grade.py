@@ -23,7 +23,7 @@ from assay.core.verdict import Measurement, Scored, Unscored, Verdict
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import BoxSpec, Program, Use
 from assay.dsl.reduce import Grader
-from assay.runtime.review.desk import NOBODY, PeopleDesk
+from assay.runtime.review.desk import LOOK_S, NOBODY, PeopleDesk
 from assay.runtime.review.question import people_of
 from assay.runtime.run.argument import bind
 from assay.runtime.verify.host import Outcome, VerifierHost, VerifierRef
@@ -154,7 +154,11 @@ class GradeDesk:
         until = time.monotonic() + timeout_s
         while True:
             left = max(0.0, until - time.monotonic())
-            for outcome in self.host.poll(0.0 if self._verdicts else left):
+            if self.people is not None and self.people.num_open:
+                wait_s = min(left, LOOK_S)
+            else:
+                wait_s = left
+            for outcome in self.host.poll(0.0 if self._verdicts else wait_s):
                 self._on_outcome(outcome)
             for outcome in () if self.people is None else self.people.poll():
                 self._on_outcome(outcome)
