@@ -1,7 +1,11 @@
 """The backend that isolates nothing declares nothing it cannot hold."""
 
 import asyncio
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +71,63 @@ def test_undeclared_is_refused(run: Any, box: ProcessSandbox) -> None:
             run(call)
     with pytest.raises(SandboxError, match="bounded memory"):
         run(ProcessBackend().acquire(SandboxSpec("any", memory_bytes=1), 1.0))
+
+
+def test_daemon_of_a_command_ends_with_the_box(run: Any) -> None:
+    box = run(ProcessBackend().acquire(SandboxSpec("any"), 1.0))
+    pid = int(sh(run, box, "setsid sleep 60 >/dev/null 2>&1 </dev/null & echo $!").stdout)
+    assert Path(f"/proc/{pid}").exists()
+    run(box.close())
+    assert is_gone(pid)
+
+
+def test_what_a_killed_owner_left_is_found_and_removed(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine = run(ProcessBackend().acquire(SandboxSpec("any"), 1.0))
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        assert 0 == run(ProcessBackend().reap())
+        owner.kill()
+    assert 2 == len(list(tmp_path.iterdir()))
+    assert not is_gone(pid)
+    assert 1 == run(ProcessBackend().reap())
+    assert [mine.folder] == list(tmp_path.iterdir())
+    assert is_gone(pid)
+    run(mine.close())
+
+
+def test_folder_of_another_pid_namespace_is_left_alone(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("assay-box-1-4194304-5-x", "assay-box-", "assay-box-old"):
+        (tmp_path / name).mkdir()
+    assert 0 == run(ProcessBackend().reap())
+    assert 3 == len(list(tmp_path.iterdir()))
+
+
+OWNER = """
+import asyncio, sys, tempfile
+from assay.core.sandbox import SandboxSpec
+from assay.runtime.sandbox.process import ProcessBackend
+tempfile.tempdir = sys.argv[1]
+
+async def main():
+    box = await ProcessBackend().acquire(SandboxSpec("any"), 1.0)
+    print((await box.exec(["/bin/sh", "-c", "setsid sleep 60 >/dev/null 2>&1 </dev/null & echo $!"])).stdout.decode())
+    sys.stdout.flush()
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; nobody here collects it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

@@ -1,5 +1,6 @@
 """A verifier that asks for a box gets a fresh one, and no box outlives its call."""
 
+import asyncio
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -48,8 +49,8 @@ def call(make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     boxes.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(boxes))
 
-    def call(backend: CountingBackend, *answers: str, timeout_s: float | None = None) -> list[Any]:
-        bench = make_bench("boxed", mode="async", boxes=BoxHost(backend))
+    def call(backend: CountingBackend, *answers: str, timeout_s: float | None = None, num_boxes: int = 8) -> list[Any]:
+        bench = make_bench("boxed", mode="async", boxes=BoxHost(backend, num_boxes=num_boxes))
         for number, answer in enumerate(answers):
             bench.host.submit(Job(number, REF, {}, answer, None, timeout_s, SandboxSpec("any")))
         found = bench.collect(len(answers))
@@ -91,6 +92,46 @@ def test_box_of_a_call_that_timed_out_is_closed(call: Callable[..., Any]) -> Non
     backend = CountingBackend()
     (outcome,) = call(backend, "sleep 60", timeout_s=0.5)
     assert ("verifier_timeout", 1) == (outcome.cause, len(backend.made))
+
+
+@pytest.mark.slow
+def test_waiting_for_a_box_takes_no_time_of_the_verifier(call: Callable[..., Any]) -> None:
+    class Slow(CountingBackend):
+        async def acquire(self, spec: SandboxSpec, deadline_s: float) -> ProcessSandbox:
+            await asyncio.sleep(0.7)
+            return await super().acquire(spec, deadline_s)
+
+    (outcome,) = call(Slow(), "true", timeout_s=0.5)
+    assert ("ok  was here", 1) == (outcome.measurement.signals["text"], outcome.num_tries)
+    assert 0.7 <= outcome.measurement.queue_s < 5.0
+
+
+def test_no_more_boxes_than_allowed_are_open_at_a_time(call: Callable[..., Any]) -> None:
+    class Watching(CountingBackend):
+        most = 0
+
+        async def acquire(self, spec: SandboxSpec, deadline_s: float) -> ProcessSandbox:
+            box = await super().acquire(spec, deadline_s)
+            self.most = max(self.most, sum(one.folder.exists() for one in self.made))
+            return box
+
+    backend = Watching()
+    found = call(backend, *["true"] * 6, num_boxes=2)
+    assert ["ok  was here"] * 6 == [outcome.measurement.signals["text"] for outcome in found]
+    assert (2, 6) == (backend.most, len(backend.made))
+
+
+def test_job_that_is_taken_back_while_it_waits_leaves_no_box(make_bench: MakeBench) -> None:
+    backend = CountingBackend()
+    bench = make_bench("boxed", mode="async", boxes=BoxHost(backend, num_boxes=1))
+    for number in range(3):
+        bench.host.submit(Job(number, REF, {}, "true", None, None, SandboxSpec("any")))
+    assert {0, 1, 2} == bench.host.held()
+    bench.host.cancel(1)
+    assert {0, 2} == bench.collect(2).keys()
+    bench.host.close()
+    bench.host.close = lambda: None
+    assert [] == [box for box in backend.made if box.folder.exists()]
 
 
 def test_verifier_that_asks_for_a_box_does_not_start_without_a_backend(make_bench: MakeBench) -> None:
