@@ -74,13 +74,13 @@ def assay_engines() -> Sequence[Factory]:
 
 @hookspec
 def assay_schedulers() -> Sequence[Factory]:
-    """Offer schedulers, chosen by `scheduler=`; made once in the coordinator."""
+    """Offer schedulers, chosen by `scheduler=`; made once per queue, rollout and verify, in the coordinator."""
     return ()
 
 
 @hookspec
 def assay_samplers() -> Sequence[Factory]:
-    """Offer samplers, named in `sampler:` of a curriculum; made once per mix entry in the coordinator."""
+    """Offer samplers, called in `sampler:` with literals; made once per mix entry in the coordinator."""
     return ()
 
 
@@ -122,7 +122,7 @@ def assay_chat_formats() -> Sequence[Factory]:
 
 @hookspec
 def assay_strategies() -> Sequence[Factory]:
-    """Offer test-time strategies, such as best of n, for evaluation."""
+    """Offer test-time strategies, chosen by `eval.strategy=`; made where an evaluation's answers are picked from."""
     return ()
 
 
@@ -134,7 +134,7 @@ def assay_exporters() -> Sequence[Factory]:
 
 @hookspec
 def assay_stage_rules() -> Sequence[Factory]:
-    """Offer rules for `until:` of a curriculum stage; made once in the coordinator."""
+    """Offer stage rules, called in `until:` with signals and literals; made once per stage in the coordinator."""
     return ()
 
 

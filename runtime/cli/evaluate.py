@@ -125,7 +125,7 @@ def _read_option(text: str) -> Any:
     return text
 
 
-def _evaluation(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def evaluation_settings(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return how held-out tasks are played: as the run did, unless told otherwise.
 
     Raises:
@@ -163,7 +163,7 @@ def evaluation_plan(source: RunFolder, given: dict[str, Any]) -> tuple[RunPlan, 
     with Reading(source.ledger) as reading:
         checkpoints = reading.checkpoints()
     version, weights = choose_checkpoint(checkpoints, given.get("checkpoint"), source)
-    evaluation = _evaluation(plan.settings["eval"], given)
+    evaluation = evaluation_settings(plan.settings["eval"], given)
     factories = {kind: ref for kind, ref in plan.factories.items() if kind != "strategy"}
     if evaluation["strategy"] != "none":
         factories["strategy"] = installed().find("strategy", evaluation["strategy"]).ref

@@ -11,6 +11,7 @@ from assay.runtime.observe.curve import COLOURS, curve, smooth
 from assay.runtime.observe.reading import CommitRow, Reading
 from assay.runtime.observe.summary import share_table, table
 from assay.runtime.run.plan import RunPlan
+from assay.runtime.strategy.table import sample_table
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --paper: #fff; --faint: #6b6b6b; --rule: #ddd; }
@@ -50,6 +51,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], r
         f'<p class="faint">seed {plan.seed}, plan {plan.digest[:12]}, stages {html.escape(_stages(plan))}</p>',
         "<h2>Held-out accuracy</h2>",
         _table(table(dict(summary))),
+        *(_answers(summary["samples"]) if "samples" in summary else ()),
         f"<h2>Shares of {html.escape(summary['shares']['unit'])}</h2>",
         '<p class="faint">Since the targets last changed: a stage with other shares, or an entry unlocked.</p>',
         _table(share_table(dict(summary))),
@@ -67,6 +69,14 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], r
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}</title><style>{_STYLE}</style></head><body>{''.join(body)}</body></html>\n"
     )
+
+
+def _answers(sampled: Mapping[str, Any]) -> list[str]:
+    """Return what several answers per task came to, one table per evaluation."""
+    parts = ["<h2>Several answers per task</h2>"]
+    for name in sampled["evaluations"]:
+        parts += [f'<p class="faint">{html.escape(name)}</p>', _table(sample_table(sampled, name))]
+    return parts
 
 
 def _facts(reading: Reading, summary: Mapping[str, Any]) -> list[tuple[str, ...]]:

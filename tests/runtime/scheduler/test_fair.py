@@ -28,11 +28,6 @@ def test_slots_given_at_once_follow_the_shares() -> None:
     assert 30 == sum(item < 40 for item in given)
 
 
-def test_no_slot_stays_free_while_anything_waits() -> None:
-    given = Fair().pick(view(queue("a", "a", "c"), share=HALF, done={"a": 99.0}), slots(3), 9.0)
-    assert [0, 1, 2] == sorted(items(given))
-
-
 def test_domain_without_a_share_waits_for_a_bounded_time() -> None:
     waiting = [*queue("b", "b"), Waiting(9, "none", "auto", 0.0, 1.0)]
     assert [0] == items(Fair(max_wait_s=60.0).pick(view(waiting, share=HALF), slots(1), 60.0))

@@ -18,8 +18,3 @@ def test_needs_of_one_worker_add_up() -> None:
     waiting = queue("a", "b", "a", needs={"gpu": 1.0})
     given = Fifo().pick(view(waiting), slots(2, 2, gpu=1.0), 9.0)
     assert [(0, "w0"), (1, "w1")] == [(one.item, one.worker) for one in given]
-
-
-def test_no_slot_takes_nothing() -> None:
-    assert [] == Fifo().pick(view(queue("a")), [], 9.0)
-    assert [] == Fifo().pick(view(queue("a")), slots(0), 9.0)

@@ -199,6 +199,7 @@ def test_the_summary_reports_the_answer_that_counts(write: Any) -> None:
     summary = conclude(plan, folder, MetricsFile(folder.metrics), 1.0, None)
     assert (1 / 3, 3) == (summary["domains"]["pick"]["after"], summary["domains"]["pick"]["held_out"])
     assert summary["samples"] == choose(plan, folder)
+    assert "<th>best_of of 4</th><th>pass@1</th><th>pass@4</th>" in folder.report.read_text()
     assert ("domain", "best_of of 4", "pass@1", "pass@4", "held out", "tokens per task") == (
         sample_table(summary["samples"], "after")[0]
     )
