@@ -32,7 +32,7 @@ _LARGE = 0.25
 # Whoever solves more than this part has an outcome that can only be flat, and siblings that are right to be equal.
 _SOLVED, _HALF = 0.9, 0.5
 # Part of the groups with spread that must differ in length too.
-_COMMON = 0.5
+_COMMON = 0.25
 
 Range = tuple[float | None, float | None]
 

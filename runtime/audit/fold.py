@@ -29,7 +29,7 @@ class Play(Protocol):
         terms: Value by `section.name`.
         tokens: Sampled.
         turns: Completions sampled.
-        is_truncated: A limit ended it, so its length is the limit's.
+        is_truncated: A limit ended it.
         answer: 63-bit digest of the answer; 0 where there is none.
     """
 
@@ -65,7 +65,8 @@ class Fold:
         high: Largest.
         spread: Sum of squares of the centred rewards; 0 where they are equal or there is but one.
         pulls: Of each term and the gate; empty where `spread` is 0.
-        by_length: Correlation of reward with tokens among siblings that no limit ended; None where either is equal.
+        by_length: Correlation of reward with tokens; below 0 only among siblings that no limit ended. None where either
+            is equal.
         by_turns: The same with turns.
         term_by_length: Correlation of each term with tokens.
         answers: Times given, times solved, and an episode, by digest.
@@ -113,23 +114,25 @@ class Fold:
         self.spread = sum(map(mul, centred, rewards))
         pulls = [sum(map(mul, centred, column)) for column in columns]
         self.pulls = [*pulls, self.spread - sum(pulls)]
-        ended = plays
-        if True in [play.is_truncated for play in plays]:
-            ended = [play for play in plays if not play.is_truncated]
-            if len(ended) < 2:
-                return
-            tokens = [play.tokens for play in ended]
-            rewards = [play.reward or 0.0 for play in ended]
-            columns = [[play.terms.get(name, 0.0) for play in ended] for name in names]
-        turns = [play.turns for play in ended]
+        turns = [play.turns for play in plays]
         if min(turns) != max(turns):
             self.by_turns = correlation(rewards, turns)
         if min(tokens) == max(tokens):
             return
-        sign = self.by_length = correlation(rewards, tokens)
+        sign = correlation(rewards, tokens)
+        counted = plays
+        if sign is not None and sign < 0 and True in [play.is_truncated for play in plays]:
+            # Who rambles on until a limit ends it, and fails, does not show that brevity is paid.
+            counted = [play for play in plays if not play.is_truncated]
+            if len(counted) < 2:
+                return
+            tokens = [play.tokens for play in counted]
+            columns = [[play.terms.get(name, 0.0) for play in counted] for name in names]
+            sign = correlation([play.reward or 0.0 for play in counted], tokens)
         if sign is not None:
+            self.by_length = sign
             # The episode that shows best what the correlation says: highest paid, and the longest or shortest of those.
-            self.best = max(ended, key=lambda play: (play.reward or 0.0, play.tokens * sign)).number
+            self.best = max(counted, key=lambda play: (play.reward or 0.0, play.tokens * sign)).number
             # One term and no gate: it is the reward.
             is_alone = len(columns) == 1 and abs(self.pulls[-1]) <= EQUAL
             self.term_by_length = [sign] if is_alone else [correlation(column, tokens) for column in columns]

@@ -37,7 +37,7 @@ def test_reward_that_barely_pays_length_is_not() -> None:
     assert [] == by(paid_by_length(0.05))
 
 
-def test_length_of_a_truncated_episode_is_not_the_policys() -> None:
+def test_rambling_until_the_limit_is_no_reward_for_brevity() -> None:
     def rambles(group: int, dice: random.Random) -> Made:
         made = honest(group, dice)
         is_lost = made.terms[RIGHT] == 0.0
@@ -49,6 +49,14 @@ def test_length_of_a_truncated_episode_is_not_the_policys() -> None:
 
     assert [] == by(rambles)
     assert ["+length"] == by(rambles_on)
+
+
+def test_policy_that_runs_into_the_limit_because_length_is_paid_is_found() -> None:
+    def capped(group: int, dice: random.Random) -> Made:
+        tokens = min(64, honest(group, dice).tokens)
+        return Made({RIGHT: tokens / 100}, tokens=tokens, is_truncated=tokens == 64, success=False)
+
+    assert ["+length"] == by(capped)
 
 
 def test_rare_slips_that_are_short_and_wrong_are_no_reward_for_length() -> None:
