@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "regrade"))
 
 from world import World
@@ -17,7 +18,7 @@ from assay.runtime.run.folder import RunFolder
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A run of sixteen episodes with verdicts, six of them successes at most."""
+    """A run of sixteen episodes with verdicts: one success, one unscored."""
     world = World(tmp_path_factory.mktemp("reviewed") / "stored")
     yield world
     world.host.close()

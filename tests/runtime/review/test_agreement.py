@@ -1,13 +1,9 @@
 """Figures of agreement against values worked out by hand."""
 
 import pytest
+from review_pair import pairs
 
-from assay.runtime.review.agreement import Pair, agree, cohen_kappa, effective_size, weigh, wilson
-
-
-def pairs(both: int, neither: int, only_mark: int, only_other: int, weight: float = 1.0) -> list[Pair]:
-    cells = (((True, True), both), ((False, False), neither), ((True, False), only_mark), ((False, True), only_other))
-    return [Pair(mark, other, weight) for (mark, other), count in cells for _ in range(count)]
+from assay.runtime.review.agreement import agree, cohen_kappa, effective_size, weigh, wilson
 
 
 def test_kappa_of_a_textbook_table() -> None:
