@@ -194,7 +194,12 @@ CURRICULUM = Shape(
                 "keys",
                 keys={
                     "kind": Shape("choice", choices=("rl", "sft"), doc="`sft` imitates `data.demos`; default rl."),
-                    "until": Shape("expr", "bool", required=True, doc="Ends the stage; `forever` never does."),
+                    "until": Shape(
+                        "expr",
+                        "stage_rule",
+                        required=True,
+                        doc="Ends the stage: a condition, a stage rule, or both; `forever` never does.",
+                    ),
                     "share": Shape(
                         "map", item=Shape("number"), doc="Shares that replace those of the mix during this stage."
                     ),

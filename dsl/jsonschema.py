@@ -104,7 +104,8 @@ class _Writer:
             case "value":
                 return {}
             case "expr":
-                return {**_SCALAR, "examples": self.words}
+                rules = self.registry.names("stage_rule") if self.registry and shape.expects == "stage_rule" else ()
+                return {**_SCALAR, "examples": [*self.words, *(f"{name}()" for name in rules)]}
             case "count" | "param" | "bound":
                 return {"type": ["string", "number"]}
         return {"type": ["string", "number"]} if shape.form == "text" else {"type": "string"}

@@ -30,7 +30,8 @@ class Shape(msgspec.Struct, frozen=True):
         form: `expr` is an expression, `call` a registered name with arguments, `param` a number or the name of a
             param, `bound` a number or a comparison with one, `value` any plain value, `data` a call or a list of rows,
             `keys` fixed keys, `map` open names.
-        expects: What an `expr` must be (`bool`, `number`) or what a `call` names (`verifier`, `source` ...).
+        expects: What an `expr` must be (`bool`, `number`) or what a `call` names (`verifier`, `source` ...);
+            a condition that may call stage rules expects `stage_rule`.
         keys: Of a `keys`; the ones a `map` reserves.
         item: Of a `map` or `list`.
         choices: Of a `choice`.
@@ -67,9 +68,20 @@ class Checked(msgspec.Struct, frozen=True):
     faulty: frozenset[str]
 
 
-def check_shape(tree: Mapping, shape: Shape, extra_kinds: frozenset[str] = frozenset()) -> Checked:
-    """Check a tree against a shape; see `Checked`."""
+def check_shape(
+    tree: Mapping, shape: Shape, extra_kinds: frozenset[str] = frozenset(), lost: frozenset[str] = frozenset()
+) -> Checked:
+    """Check a tree against a shape; see `Checked`.
+
+    Args:
+        tree: As read.
+        shape: What may stand there.
+        extra_kinds: Types of fields beside those of the language.
+        lost: Top-level keys that may have stood in what could not be read; they are faulty already.
+    """
     checker = _Checker(extra_kinds)
+    known = shape.keys.keys()
+    checker.faulty |= known if lost - known and not lost & known else known & lost
     clean = checker.mapping(tree, shape, "", None)
     return Checked(clean, tuple(checker.findings), frozenset(checker.faulty))
 
@@ -115,6 +127,8 @@ class _Checker:
         for name, below in shape.keys.items():
             if below.required and node.entry(name) is None and not _is_meant(name, unknown):
                 at = f"{path}.{name}" if path else name
+                if at in self.faulty:
+                    continue
                 where = f"`{path}`" if path else "the file"
                 span = key.span if key is not None else node.span
                 self.faulty.add(at)

@@ -54,7 +54,7 @@ def test_a_word_that_cannot_be_meant_is_refused(words: list[str], must: str) -> 
 
 
 def test_a_strategy_nobody_offers_is_refused() -> None:
-    with pytest.raises(PluginError, match="unknown strategy `majorty`. did you mean `majority`"):
+    with pytest.raises(PluginError, match=r"unknown strategy `majorty`. did you mean `majority`"):
         settings("eval.strategy=majorty")
 
 

@@ -49,6 +49,13 @@ def test_schema_of_a_curriculum_completes_its_entries(run: Run, tmp_path: Path) 
     assert ["step", "one.pass_rate", "one.reward"] == unlock["properties"]["unlock"]["examples"][:3]
 
 
+def test_schema_offers_stage_rules_where_they_may_stand(run: Run) -> None:
+    keys = json.loads(run("schema", "curriculum").out)["properties"]
+    stage, entry = (keys[name]["additionalProperties"]["properties"] for name in ("stages", "mix"))
+    assert "plateau()" in stage["until"]["examples"]
+    assert "plateau()" not in entry["unlock"]["examples"]
+
+
 def test_file_that_is_not_there_is_wrong_usage(run: Run) -> None:
     ran = run("schema", "domain", "absent.yaml")
     assert (2, "") == (ran.status, ran.out)
