@@ -3,7 +3,7 @@
 from collections import Counter
 
 from assay.core.lifecycle import ENDED, LEGAL
-from assay.runtime.coordinator.patience import slots
+from assay.runtime.coordinator.lease import slots
 from assay.runtime.coordinator.state import Run
 from assay.runtime.coordinator.transition import _OPEN
 
@@ -43,7 +43,7 @@ def _check_queues(run: Run) -> None:
 
 def _check_leases(run: Run) -> None:
     for worker in run.workers.values():
-        taken = sum(slots(worker, run.leases[number].episode) for number in worker.leases)
+        taken = sum(slots(run.leases[number]) for number in worker.leases)
         assert worker.free["slots"] == worker.capacity["slots"] - taken, f"slots of {worker.name}"
         for number in worker.leases:
             assert run.leases[number].worker is worker, f"lease {number} is another worker's"

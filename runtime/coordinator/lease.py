@@ -41,7 +41,7 @@ def _bind(run: Run, lease: Lease) -> None:
     run.leases[lease.number] = lease
     lease.worker.leases.add(lease.number)
     free = lease.worker.free
-    free["slots"] = free.get("slots", 0.0) - patience.slots(lease.worker, lease.episode)
+    free["slots"] = free.get("slots", 0.0) - slots(lease)
     for name, amount in lease.needs.items():
         free[name] = free.get(name, 0.0) - amount
     if lease.episode is not None:
@@ -50,12 +50,17 @@ def _bind(run: Run, lease: Lease) -> None:
         running[name] = running.get(name, 0) + 1
 
 
+def slots(lease: Lease) -> float:
+    """Return the slots of its worker that a lease takes now; when a judge is back, that may be more than there are."""
+    return 0.0 if lease.is_waiting else patience.slots(lease.worker, lease.episode)
+
+
 def end(run: Run, lease: Lease) -> None:
     """Take a lease back and free what it held."""
     del run.leases[lease.number]
     lease.worker.leases.discard(lease.number)
     free = lease.worker.free
-    free["slots"] += patience.slots(lease.worker, lease.episode)
+    free["slots"] += slots(lease)
     for name, amount in lease.needs.items():
         free[name] += amount
     if lease.episode is not None:
@@ -66,13 +71,21 @@ def end(run: Run, lease: Lease) -> None:
 
 
 def renew(run: Run, worker: Worker, held: tuple[int, ...], waiting: tuple[int, ...] = ()) -> None:
-    """Renew the leases a worker still works on; those whose judge is away or busy get their whole time again."""
+    """Renew the leases a worker still works on.
+
+    One that waits for its judge holds no slot meanwhile, since others must not wait for that judge too, and has its
+    whole time before it again.
+    """
     deadline_s = run.now_s + run.spec.lease_s
     for number in held:
         lease = run.leases.get(number)
         if lease is not None and lease.worker is worker:
             lease.deadline_s = deadline_s
-            if number in waiting and lease.episode is not None:
+            if lease.is_waiting != (number in waiting):
+                worker.free["slots"] += slots(lease)
+                lease.is_waiting = not lease.is_waiting
+                worker.free["slots"] -= slots(lease)
+            if lease.is_waiting and lease.episode is not None:
                 lease.latest_s = deadline_s + GRACE * lease.episode.group.entry.max_verify_s
 
 

@@ -36,7 +36,10 @@ class Worker:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """Work given to one worker: an episode to play or verify, or rows to read (`episode` is None)."""
+    """Work given to one worker: an episode to play or verify, or rows to read (`episode` is None).
+
+    `is_waiting` while its worker says that it waits for a judge.
+    """
 
     number: int
     worker: Worker
@@ -47,6 +50,7 @@ class Lease:
     entry: str = ""
     split: Split = "train"
     indices: tuple[int, ...] = ()
+    is_waiting: bool = False
 
 
 @dataclass(slots=True, eq=False)

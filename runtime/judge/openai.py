@@ -6,9 +6,10 @@ of the name, since servers name models as they like.
 """
 
 import email.utils
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,7 +49,7 @@ class OpenAIJudge:
         base_url: Up to and without `/chat/completions`, such as `http://localhost:8000/v1`.
         api_key_env: Environment variable that holds the key; None sends none. The key itself is no setting, so that it
             is written nowhere.
-        prices: USD per million tokens by model: `{large: {input: 0.15, output: 0.6}}`; `*` is for all others.
+        prices: Per model one text `MODEL INPUT OUTPUT`, in USD per million tokens; the model `*` is any other.
 
     Raises:
         ConfigError: the address is none, holds a password, or the key is not in the environment.
@@ -58,10 +59,10 @@ class OpenAIJudge:
         self,
         base_url: str | None = None,
         api_key_env: str | None = None,
-        prices: Mapping[str, Mapping[str, float]] | None = None,
+        prices: Sequence[str] = (),
     ) -> None:
         self.identity = _address(base_url)
-        self._prices = _prices(prices or {})
+        self._prices = _prices(prices)
         self._url = f"{self.identity}/chat/completions"
         self._headers = {"Content-Type": "application/json"}
         self._key = key = ""
@@ -147,19 +148,21 @@ def _address(base_url: str | None) -> str:
     return (base_url or "").rstrip("/")
 
 
-def _prices(given: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+def _prices(given: Sequence[str]) -> dict[str, tuple[float, float]]:
     prices = {}
-    for model, one in given.items():
+    for text in given:
         try:
-            read = msgspec.convert(one, dict[str, float])
-            prices[model] = (read.pop("input"), read.pop("output"))
-        except (msgspec.ValidationError, KeyError):
-            read = {"?": 0.0}
-        if read or min(prices[model]) < 0:
+            model, read, written = str(text).split()
+            prices[model] = (float(read), float(written))
+            is_price = all(0.0 <= price < math.inf for price in prices[model])
+        except ValueError:
+            is_price = False
+        if not is_price:
             raise ConfigError(
-                "a model must have two prices of at least 0: {input: USD, output: USD} per million tokens",
-                got=dict(one) if isinstance(one, Mapping) else one,
-                at=f"judge.prices.{model}",
+                "a price must be `MODEL INPUT OUTPUT` in USD per million tokens",
+                got=repr(text),
+                at="judge.prices",
+                todo='Such as judge.prices=["large@1 0.15 0.6"]',
             )
     return prices
 

@@ -18,7 +18,7 @@ from assay.runtime.judge.host import JudgeHost, Patience
 from assay.runtime.judge.openai import OpenAIJudge
 
 QUICK = Patience(concurrency=4, timeout_s=5.0, retries=2, patience_s=5.0, backoff_s=0.01, max_backoff_s=0.05)
-PRICES = {"large@1": {"input": 1.0, "output": 10.0}}
+PRICES = ["large@1 1.0 10"]
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ reward:
 
 def settings(url: str, **changed: Any) -> dict[str, Any]:
     """Return the group `judge` of a configuration; keys of the server's own go into `options`."""
-    prices = {"large@1": {"input": 1.0, "output": 10.0}}
+    prices = ["large@1 1.0 10"]
     base = {"name": "openai", "concurrency": 4, "timeout_s": 5.0, "retries": 2, "patience_s": 30.0, "cache": True}
     options = {"base_url": url, "prices": prices, **changed.pop("options", {})}
     return {**base, **changed, "options": options}

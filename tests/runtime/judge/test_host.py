@@ -203,8 +203,9 @@ def test_key_is_sent_and_shown_to_nobody(
         ({"base_url": "https://me:pw@host/v1"}, "must hold no secret"),
         ({"base_url": "https://host/v1?key=1"}, "must hold no secret"),
         ({"base_url": "http://host/v1", "api_key_env": "NO_SUCH_KEY"}, "got no NO_SUCH_KEY"),
-        ({"base_url": "http://host/v1", "prices": {"m": {"input": 1.0}}}, "two prices"),
-        ({"base_url": "http://host/v1", "prices": {"m": {"input": -1.0, "output": 1.0}}}, "two prices"),
+        ({"base_url": "http://host/v1", "prices": ["m 1"]}, "a price must be"),
+        ({"base_url": "http://host/v1", "prices": ["m -1 1"]}, "a price must be"),
+        ({"base_url": "http://host/v1", "prices": ["m free 1"]}, "a price must be"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(options: dict, reason: str) -> None:
