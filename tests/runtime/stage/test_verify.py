@@ -66,8 +66,8 @@ class World:
         self.desk = Desk()
         self.reports: list[Report] = []
         desk: Any = self.desk
-        client: Any = SimpleNamespace(send=self.reports.append, waiting=())
-        self.stage = VerifyStage(desk, self.store, client)
+        self.client: Any = SimpleNamespace(send=self.reports.append, waiting=())
+        self.stage = VerifyStage(desk, self.store, self.client)
         ref = TaskRef("s", "train", 0)
         task = Task(ref, "local/test@1", {"expected": "yes"})
         none = Array("int32", (0,), b"")
@@ -154,3 +154,35 @@ def test_time_of_people_is_no_time_of_machines(world: World) -> None:
     (done,) = world.reports
     assert isinstance(done, VerdictDone)
     assert 0.25 == done.wall_s
+
+
+def test_time_of_a_verification_that_waits_for_a_judge_stands_still(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.lease(1, max_runtime_s=5.0)
+    world.lease(2, max_runtime_s=5.0)
+    world.stage.work()
+    world.desk.waiting = {1}
+    late_s = verify.time.monotonic() + 6.0
+    monkeypatch.setattr(verify.time, "monotonic", lambda: late_s)
+    world.stage.work()
+    assert [2] == world.desk.cancelled
+    assert (1,) == world.client.waiting
+    world.desk.waiting = set()
+    monkeypatch.setattr(verify.time, "monotonic", lambda: late_s + 4.0)
+    world.stage.work()
+    assert [2] == world.desk.cancelled
+    monkeypatch.setattr(verify.time, "monotonic", lambda: late_s + 6.0)
+    world.stage.work()
+    assert [2, 1] == world.desk.cancelled
+    assert () == world.client.waiting
+
+
+def test_waiting_for_a_judge_is_no_work_of_its_verdict(world: World) -> None:
+    world.lease(1)
+    waited = Measurement("d:1:m:o", 1, {}, 3600.0, 0.01, 1, 0, 3599.9)
+    world.desk.verdicts = [(1, msgspec.structs.replace(GOOD, measurements={"m": waited}))]
+    world.stage.work()
+    (done,) = world.reports
+    assert isinstance(done, VerdictDone)
+    assert 0.0 == done.wall_s
