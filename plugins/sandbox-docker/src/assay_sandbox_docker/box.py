@@ -1,6 +1,7 @@
 """One container as a sandbox."""
 
 import asyncio
+import contextlib
 import hashlib
 import io
 import json
@@ -86,6 +87,7 @@ class DockerSandbox:
         self.container = container
         self.snapshots: list[str] = []
         self.is_closed = False
+        self.deadline = time.monotonic() + (spec.time_s or float("inf"))
         self._num_oom_kills = 0
 
     async def exec(
@@ -97,13 +99,19 @@ class DockerSandbox:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> ExecResult:
-        """Run a command; see `assay.Sandbox`. A timeout ends every process of the box."""
+        """Run a command; see `assay.Sandbox`. A timeout ends every process of the box, as does a cancellation."""
+        left_s = min(timeout_s or DEFAULT_TIMEOUT_S, self.deadline - time.monotonic())
+        if left_s <= 0:
+            return ExecResult("timeout", stderr=b"the time of the box is over")
         try:
-            return await asyncio.to_thread(
-                guarded, self._exec, argv, stdin, env, cwd, timeout_s or DEFAULT_TIMEOUT_S, MAX_OUTPUT_BYTES
-            )
+            return await asyncio.to_thread(guarded, self._exec, argv, stdin, env, cwd, left_s, MAX_OUTPUT_BYTES)
         except SandboxError as error:
             return ExecResult("infra", stderr=str(error).encode())
+        except asyncio.CancelledError:
+            # The thread goes on until its command ends: it is ended here.
+            with contextlib.suppress(SandboxError):
+                await asyncio.shield(asyncio.to_thread(guarded, self._end_processes))
+            raise
 
     @in_thread
     def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
