@@ -11,11 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.error import AssayError, PluginError
+from assay.core.error import AssayError, ConfigError, PluginError
 from assay.core.leaf import Factory
 from assay.core.registry import Offer, Registry, resolve
 from assay.core.sandbox import SandboxBackend
 from assay.runtime.config.setting import Misfit, Settings
+from assay.runtime.strategy.sight import check_samples
 
 # Groups whose name may be `none`.
 OPTIONAL = frozenset({"sandbox", "judge", "tracker", "strategy"})
@@ -29,6 +30,12 @@ def check_options(settings: Settings, registry: Registry) -> list[Misfit]:
     misfits: list[Misfit] = []
     for field in msgspec.structs.fields(Settings):
         group = getattr(settings, field.name)
+        if field.name == "eval":
+            try:
+                check_samples(group.samples, group.temperature, has_strategy=group.strategy != "none")
+            except ConfigError as error:
+                misfits.append(Misfit(error.at or "eval", "CF001", f"{error.must}, got {error.got}: {error.todo}"))
+                continue
         options: dict[str, object] | None = getattr(group, "options", None)
         if options is None:
             continue

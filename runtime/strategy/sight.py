@@ -48,18 +48,20 @@ def check_samples(samples: int, temperature: float, *, has_strategy: bool) -> No
     """Refuse numbers of answers that cannot be meant.
 
     Raises:
-        ConfigError: a strategy without a choice, or answers that are all equal.
+        ConfigError: a strategy without a choice, or answers that are all equal; `at` is the key to point at.
     """
     if has_strategy and samples < 2:
         raise ConfigError(
             "a strategy must have more than one answer to pick from",
             got=f"eval.samples={samples}",
+            at="eval.strategy",
             todo="Add eval.samples=8",
         )
     if samples > 1 and not temperature > 0.0:
         raise ConfigError(
             "several answers to a task must be sampled at a temperature above 0, or all are equal",
             got=f"eval.temperature={temperature:g}",
+            at="eval.samples",
             todo="Add eval.temperature=1.0",
         )
 

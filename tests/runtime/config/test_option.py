@@ -1,5 +1,6 @@
 """Options of registered things: names, and values that what they are for refuses."""
 
+import pytest
 from tests.runtime.config.conftest import Compose
 
 import assay
@@ -13,30 +14,48 @@ def messages(found: object) -> list[tuple[str, str, str]]:
     return [(one.code, one.span.path, one.message) for one in found.findings]  # type: ignore[attr-defined]
 
 
+SAMPLED = ("eval.samples=8", "eval.temperature=1.0")
+
+
+@pytest.mark.parametrize(
+    ("texts", "must"),
+    [
+        (["eval.strategy=majority"], "more than one answer to pick from, got eval.samples=1: Add eval.samples=8"),
+        (["eval.samples=8"], "or all are equal, got eval.temperature=0: Add eval.temperature=1.0"),
+    ],
+)
+def test_numbers_of_answers_that_cannot_be_meant_are_found_by_check(
+    composed: Compose, texts: list[str], must: str
+) -> None:
+    (finding,) = composed(*texts).findings
+    assert ("CF001", "<override 1>", True) == (finding.code, finding.span.path, must in finding.message)
+
+
 def test_a_value_that_a_scheduler_refuses_is_a_finding_at_its_key(composed: Compose) -> None:
     must = "tiered must have heavy_s >= 0, max_heavy >= 1 and max_wait_s > 0, got 10.0, 0, 600.0"
     assert [("YM003", "<override 2>", must)] == messages(composed("scheduler=tiered", "scheduler.max_heavy=0"))
 
 
 def test_a_value_that_a_strategy_refuses_is_a_finding_at_its_key(composed: Compose) -> None:
-    found = composed("eval.strategy=best_of", "+eval.signal=quality", "eval.samples=8", "eval.temperature=1.0")
+    found = composed("eval.strategy=best_of", "+eval.signal=quality", *SAMPLED)
     must = "best_of must have the signal mean_logprob or verifier.signal, got quality"
     assert [("YM003", "<override 2>", must)] == messages(found)
 
 
 def test_a_strategy_nobody_offers_is_found_with_the_nearest(composed: Compose) -> None:
-    (finding,) = composed("eval.strategy=majorty").findings
+    (finding,) = composed("eval.strategy=majorty", *SAMPLED).findings
     assert ("RX006", True) == (finding.code, "did you mean `majority`?" in finding.message)
 
 
 def test_an_option_that_no_strategy_takes_is_found(composed: Compose) -> None:
     assert ["CF001"] == [one.code for one in composed("+eval.foo=1").findings]
-    assert ["CF001"] == [one.code for one in composed("eval.strategy=majority", "+eval.foo=1").findings]
+    assert ["CF001"] == [one.code for one in composed("eval.strategy=majority", "+eval.foo=1", *SAMPLED).findings]
 
 
 def test_what_is_meant_is_left_alone(composed: Compose) -> None:
-    texts = ("eval.strategy=best_of", "+eval.signal=judge.quality", "eval.samples=8", "eval.temperature=1.0")
-    found = composed(*texts, "scheduler=tiered", "scheduler.max_heavy=1")
+    found = composed(
+        "eval.strategy=best_of", "+eval.signal=judge.quality", *SAMPLED, "scheduler=tiered", "scheduler.max_heavy=1"
+    )
     assert () == found.findings
     assert found.settings is not None
     assert ({"signal": "judge.quality"}, 8) == (found.settings.eval.options, found.settings.eval.samples)
