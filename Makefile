@@ -46,7 +46,7 @@ $(STAMP): pyproject.toml constraints.txt $(PLUGINS:=/pyproject.toml)
 	@$(pip_install) $(TORCH)
 	@echo "setup: assay$(PLUGINS:plugins/%=, %)"
 	@$(pip_install) hatchling editables
-	@$(pip_install) --no-build-isolation --editable '.[train,docker,dev]' $(addprefix --editable ,$(PLUGINS:%=./%))
+	@$(pip_install) --no-build-isolation --editable '.[train,docker,judge,dev]' $(addprefix --editable ,$(PLUGINS:%=./%))
 	@touch $@
 
 train: setup

@@ -6,6 +6,7 @@ of the name, since servers name models as they like.
 """
 
 import email.utils
+import importlib.util
 import math
 import os
 import time
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from assay.core.error import ConfigError, JudgeError, JudgeOutage, JudgeRefused
+from assay.core.error import ConfigError, JudgeError, JudgeOutage, JudgeRefused, PluginError
 from assay.core.judge import JudgeReply, JudgeRequest
 
 # Too many, not yet, and whatever the server blames on itself.
@@ -61,6 +62,9 @@ class OpenAIJudge:
         api_key_env: str | None = None,
         prices: Sequence[str] = (),
     ) -> None:
+        if importlib.util.find_spec("httpx2") is None:
+            todo = "Run: pip install 'assay-rl[judge]'"
+            raise PluginError("a judge over HTTP must have httpx2", got="none", todo=todo)
         self.identity = _address(base_url)
         self._prices = _prices(prices)
         self._url = f"{self.identity}/chat/completions"

@@ -13,7 +13,7 @@ from assay.core.registry import HOST, Registry
 from assay.runtime.preflight.check import Check, State, pip
 
 # Extra -> state where it is not complete. `dev` is for whoever changes Assay itself.
-_EXTRAS: dict[str, State] = {"": "fail", "train": "fail", "docker": "warn"}
+_EXTRAS: dict[str, State] = {"": "fail", "train": "fail", "docker": "warn", "judge": "warn"}
 _LEAST_PYTHON = (3, 11)
 
 Version = Callable[[str], str]

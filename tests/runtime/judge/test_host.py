@@ -1,5 +1,6 @@
 """A judge is asked over a real socket: outages are waited out, refusals are not, and every reply is paid for once."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -102,6 +103,9 @@ def test_no_server_at_all_is_an_outage(make_host: MakeHost) -> None:
 
 def test_no_more_questions_are_out_than_allowed(server: JudgeServer, make_host: MakeHost) -> None:
     host = make_host(concurrency=2)
+    # Nobody gets an answer before there are two, so that two are out at a time and not fewer.
+    pair = threading.Barrier(2)
+    server.mind = lambda prompt: str(pair.wait(5.0))
     for job in range(8):
         host.ask(job, 1, msgspec.structs.replace(REQUEST, sample=job))
     collect(host, 8)
