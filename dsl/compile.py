@@ -83,9 +83,10 @@ def compile_file(path: Path, registry: Registry, shown: str | None = None, dist:
 def compile_bytes(data: bytes, registry: Registry, shown: str, base: Path, dist: str = LOCAL) -> Compiled:
     """Compile the text of a domain file."""
     loaded = load(data, shown)
-    if loaded.tree is None:
+    tree = loaded.rest if loaded.tree is None else loaded.tree
+    if tree is None:
         return Compiled(tuple(sort_findings(loaded.findings)), None, None, base)
-    return compile_tree(loaded.tree, registry, base, dist, loaded.findings)
+    return compile_tree(tree, registry, base, dist, loaded.findings, loaded.lost)
 
 
 def compile_offer(offer: Offer, registry: Registry) -> Compiled:
@@ -104,7 +105,12 @@ def declared_tree(domain: Domain) -> tuple[Mapping, tuple[Finding, ...]]:
 
 
 def compile_tree(
-    tree: Mapping, registry: Registry, base: Path, dist: str = LOCAL, findings: tuple[Finding, ...] = ()
+    tree: Mapping,
+    registry: Registry,
+    base: Path,
+    dist: str = LOCAL,
+    findings: tuple[Finding, ...] = (),
+    lost: frozenset[str] = frozenset(),
 ) -> Compiled:
     """Compile a marked tree.
 
@@ -114,9 +120,10 @@ def compile_tree(
         base: Folder that relative paths of sources start from.
         dist: Distribution it belongs to.
         findings: What reading it has found already.
+        lost: Keys of blocks that could not be read; there are findings then.
     """
     functions, refused = _functions(registry)
-    checked = check_shape(tree, DOMAIN)
+    checked = check_shape(tree, DOMAIN, lost=lost)
     declared, read = read_domain(checked, registry, functions, base)
     if findings:
         declared.is_whole = declared.is_reward_whole = False
@@ -128,6 +135,8 @@ def compile_tree(
     found += lint_reward(analysis)
     found += lint_grading(declared, analysis, registry)
     found += lint_liveness(declared, analysis)
+    if lost:
+        found = [*findings, *(item for item in found[len(findings) :] if not _follows(item, lost))]
     if not any(item.severity == "error" for item in found):
         found += lint_incentive(analysis, functions)
     kept = sort_findings(_allowed(found, declared))
@@ -135,6 +144,25 @@ def compile_tree(
         return Compiled(tuple(kept), None, None, base)
     program = _program(declared, analysis, dist, registry)
     return Compiled(tuple(kept), program, domain_facts(declared, analysis, dist, program.digest), base)
+
+
+# What may be nothing but the consequence of a block that could not be read: the beginnings of codes, by its key.
+_CONSEQUENCES = {
+    "fields": ("RX001", "DA", "RW"),
+    "params": ("RX001", "RW"),
+    "verify": ("RX001", "RW", "SB", "DT"),
+    "episode": ("RW",),
+    "answer": ("RX003",),
+    "sandbox": ("SB",),
+    "allow": ("RW", "SB"),
+    "reward": ("RX001", "RW"),
+    "?": ("RX", "DA", "RW", "SB", "DT"),
+}
+
+
+def _follows(item: Finding, lost: frozenset[str]) -> bool:
+    known = lost & DOMAIN.keys.keys()
+    return any(item.code.startswith(_CONSEQUENCES.get(key, ())) for key in (known or {"?"}))
 
 
 def domain_id(tree: Mapping) -> str:

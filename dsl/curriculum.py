@@ -68,6 +68,7 @@ def compile_curriculum(
     edit: Edit | None = None,
     batch: int | None = None,
     findings: tuple[Finding, ...] = (),
+    lost: frozenset[str] = frozenset(),
 ) -> CompiledCurriculum:
     """Compile a curriculum with the domains it mixes.
 
@@ -78,17 +79,27 @@ def compile_curriculum(
         edit: Applies overrides to the domain of an entry.
         batch: Groups of one step where a stage states none.
         findings: What reading the tree has found already.
+        lost: Keys of blocks that could not be read; there are findings then.
     """
-    compiler = _Compiler(tree, registry, base, edit, batch)
-    curriculum, domains = compiler.run()
+    compiler = _Compiler(tree, registry, base, edit, batch, lost)
+    # Without a mix nothing that names its entries means anything.
+    curriculum, domains = (None, {}) if "mix" in compiler.faulty and lost else compiler.run()
     found = sort_findings([*findings, *compiler.findings])
     is_good = not any(item.severity == "error" for item in found)
     return CompiledCurriculum(tuple(found), curriculum if is_good else None, domains)
 
 
 class _Compiler:
-    def __init__(self, tree: Mapping, registry: Registry, base: Path, edit: Edit | None, batch: int | None) -> None:
-        checked = check_shape(tree, CURRICULUM)
+    def __init__(
+        self,
+        tree: Mapping,
+        registry: Registry,
+        base: Path,
+        edit: Edit | None,
+        batch: int | None,
+        lost: frozenset[str],
+    ) -> None:
+        checked = check_shape(tree, CURRICULUM, lost=lost)
         self.tree, self.faulty = checked.tree, checked.faulty
         self.findings = list(checked.findings)
         self.registry, self.base, self.edit, self.batch = registry, base, edit, batch

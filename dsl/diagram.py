@@ -105,13 +105,15 @@ def _label(entry: PlanEntry, prefix: str) -> str:
 
 
 def _grid(cells: Sequence[str], width: int, indent: int) -> list[str]:
-    """Return cells in columns, read from top to bottom as `ls` does."""
-    for count in range(len(cells), 0, -1):
-        height = -(-len(cells) // count)
+    """Return cells in as many columns as fit, read from top to bottom as `ls` does."""
+
+    def split(height: int) -> tuple[list[Sequence[str]], list[int]]:
         columns = [cells[start : start + height] for start in range(0, len(cells), height)]
-        widths = [max(map(len, column)) for column in columns]
-        if indent + sum(widths) + 2 * (len(widths) - 1) <= width or count == 1:
-            break
+        return columns, [max(map(len, column)) for column in columns]
+
+    heights = range(1, len(cells) + 1)
+    height = next((h for h in heights if indent + sum(w + 2 for w in split(h)[1]) - 2 <= width), len(cells))
+    columns, widths = split(height)
     rows = [[column[row] for column in columns if row < len(column)] for row in range(height)]
     lines = ["  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=False)) for row in rows]
     return [" " * indent + line.rstrip() for line in lines]

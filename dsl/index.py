@@ -24,6 +24,8 @@ class Found(msgspec.Struct, frozen=True):
         findings: What reading it has found.
         base: Folder that relative paths of its sources start from.
         shown: Path, or path and line of the Python declaration.
+        rest: What could be read where there is no tree.
+        lost: Keys of the blocks that could not.
     """
 
     id: str
@@ -32,12 +34,15 @@ class Found(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     base: Path
     shown: str
+    rest: Mapping | None = None
+    lost: frozenset[str] = frozenset()
 
     def compile(self, registry: Registry) -> Compiled:
         """Compile it as it stands."""
-        if self.tree is None:
+        tree = self.rest if self.tree is None else self.tree
+        if tree is None:
             return Compiled(self.findings, None, None, self.base)
-        return compile_tree(self.tree, registry, self.base, self.dist, self.findings)
+        return compile_tree(tree, registry, self.base, self.dist, self.findings, self.lost)
 
 
 class DomainIndex:
@@ -81,7 +86,8 @@ def read_domain_file(path: Path, shown: str | None = None, dist: str = LOCAL) ->
     """
     loaded = load(path.read_bytes(), shown or str(path))
     name = domain_id(loaded.tree) if loaded.tree is not None else ""
-    return Found(name, dist, loaded.tree, loaded.findings, path.parent, shown or str(path))
+    place = shown or str(path)
+    return Found(name, dist, loaded.tree, loaded.findings, path.parent, place, loaded.rest, loaded.lost)
 
 
 def _read(offer: Offer) -> Found:

@@ -2,7 +2,8 @@
 
 YAML's events give structure and marks; nothing is constructed or resolved, and nothing recurses. What YAML misread in
 an expression (YM004) is repaired and parsed again, so that one pass over a file reports everything; what is not YAML at
-all (YM005) is blanked out for the same reason, and then there is no tree.
+all (YM005) is blanked out for the same reason, with the whole block of its top-level key. Then there is no tree, only
+the rest of one: enough to look for more findings, and for nothing else.
 """
 
 import re
@@ -28,6 +29,8 @@ FORBIDDEN = re.compile(
 )
 BIDIRECTIONAL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 WORD = re.compile(r"\S")
+# What may have been meant as a key, on any line.
+FIRST_WORD = re.compile(r"^[ \t]*[\"']?([A-Za-z_][\w.-]*)", re.M)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -37,11 +40,15 @@ class Loaded(msgspec.Struct, frozen=True):
         tree: The file's mapping; None where no whole one could be read.
         findings: Everything wrong with the text as a text, in order.
         source: The text with its lines; None where it could not be decoded.
+        rest: What could be read where there is no tree.
+        lost: Keys in the blocks that could not be read; `?` among them where a block has none.
     """
 
     tree: Mapping | None
     findings: tuple[Finding, ...]
     source: SourceText | None = None
+    rest: Mapping | None = None
+    lost: frozenset[str] = frozenset()
 
 
 def load(data: bytes, path: str) -> Loaded:
@@ -115,6 +122,7 @@ class Reading:
         self.findings: list[Finding] = []
         self.is_broken = False
         self.last_fault = -1
+        self.lost: set[str] = set()
 
     def read(self) -> Loaded:
         """Parse, repair and parse again until nothing new is found."""
@@ -146,15 +154,20 @@ class Reading:
         else:
             return self._end(builder, None)
         if self.is_broken:
-            return self._end(builder, None)
+            return self._rest(self._end(builder, None), builder)
         tabs = self._tab(builder)
         if tabs is not None:
-            return self._end(builder, None, [tabs])
+            return self._rest(self._end(builder, None, [tabs]), builder)
         return self._root(builder)
 
     def _end(self, builder: Builder, tree: Mapping | None, more: list[Finding] | None = None) -> Loaded:
         found = sort_findings([*self.findings, *builder.findings, *(more or [])])
         return Loaded(tree, tuple(found), self.source)
+
+    def _rest(self, loaded: Loaded, builder: Builder) -> Loaded:
+        if self.base or not isinstance(builder.root, Mapping):
+            return loaded
+        return msgspec.structs.replace(loaded, rest=builder.root, lost=frozenset(self.lost))
 
     def _root(self, builder: Builder) -> Loaded:
         root = self.root = builder.root
@@ -261,6 +274,7 @@ class Reading:
             self.findings.append(self._finding(offset, message, hint))
             self.last_fault = offset
         start, end = self._block(offset)
+        self.lost.update(FIRST_WORD.findall(self.source.text, start, end) or ("?",))
         before = self.text
         self._mask([(start, end)], " ")
         return self.text != before

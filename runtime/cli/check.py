@@ -12,7 +12,7 @@ from assay.core.registry import Registry, installed
 from assay.dsl.compile import Compiled
 from assay.dsl.index import DomainIndex, Found, read_domain_file
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
-from assay.dsl.source.mark import Span
+from assay.dsl.source.mark import Mapping, Span
 from assay.runtime.cli.job import count_text, print_findings, read_jobs
 from assay.runtime.cli.terminal import Terminal, plural
 from assay.runtime.config.job import compile_mix
@@ -115,13 +115,18 @@ def _read(path: str, report: Report) -> Found | None:
 
 
 def _check_domain(domain: Found, registry: Registry, report: Report) -> None:
-    tree = domain.tree
-    if tree is not None and tree.get("curriculum") is not None and tree.get("domain") is None:
-        mix = compile_mix(tree, (), registry, domain.base)
+    tree = domain.rest if domain.tree is None else domain.tree
+    if tree is not None and _is_curriculum(tree):
+        mix = compile_mix(tree, (), registry, domain.base, lost=domain.lost)
         report.findings += [*domain.findings, *mix.findings]
         report.compiled += mix.compiled.domains.values()
     else:
         report.add(domain.compile(registry))
+
+
+def _is_curriculum(tree: Mapping) -> bool:
+    """Whether a file holds a curriculum, also where only a part of it could be read."""
+    return tree.get("domain") is None and any(tree.get(key) is not None for key in ("curriculum", "mix", "stages"))
 
 
 def _check_jobs(texts: list[str], is_sweep: bool, registry: Registry, report: Report) -> None:

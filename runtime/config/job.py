@@ -87,7 +87,12 @@ def prepare(overrides: Sequence[Override], registry: Registry) -> Job:
 
 
 def compile_mix(
-    tree: Mapping, overrides: Sequence[Override], registry: Registry, base: Path, batch: int | None = None
+    tree: Mapping,
+    overrides: Sequence[Override],
+    registry: Registry,
+    base: Path,
+    batch: int | None = None,
+    lost: frozenset[str] = frozenset(),
 ) -> Mix:
     """Apply overrides to a curriculum and to the domains of its mix, and compile these.
 
@@ -97,6 +102,7 @@ def compile_mix(
         registry: What is installed.
         base: Folder of the file.
         batch: Groups of one step where a stage states none.
+        lost: Keys of blocks of the file that could not be read.
     """
     findings: list[Finding] = []
     edits = _edits(overrides, findings)
@@ -118,7 +124,7 @@ def compile_mix(
         trees[name], faults = edit.apply_overrides(domain.tree, mine, DOMAIN)
         return msgspec.structs.replace(domain, tree=trees[name]), list(faults)
 
-    compiled = compile_curriculum(tree, registry, base, edit=apply, batch=batch)
+    compiled = compile_curriculum(tree, registry, base, edit=apply, batch=batch, lost=lost)
     return Mix(tree, trees, compiled, tuple(sort_findings([*findings, *compiled.findings])))
 
 
