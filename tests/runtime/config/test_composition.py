@@ -158,7 +158,7 @@ def test_every_key_changes_the_settings_or_is_refused(composed: Compose) -> None
             assert read, f"{key}: {old} -> {new}"
     # Nothing is registered under the new names, and every stage of the quickstart states its own batch.
     keys = {key for index, key in enumerate(values, start=1) if index in refused}
-    assert keys <= {"trainer.batch", *(key for key in values if key.endswith(".name"))}
+    assert keys <= {"trainer.batch", "eval.strategy", *(key for key in values if key.endswith(".name"))}
 
 
 def test_every_value_says_where_it_comes_from(composed: Compose) -> None:
