@@ -35,7 +35,9 @@ def test_old_python_fails() -> None:
 
 def test_whole_installation_is_sound() -> None:
     checks = list(installation.check_packages())
-    assert [("packages", "ok"), ("extra train", "ok"), ("extra docker", "ok")] == [(c.name, c.state) for c in checks]
+    assert [("packages", "ok"), ("extra train", "ok"), ("extra docker", "ok"), ("extra judge", "ok")] == [
+        (c.name, c.state) for c in checks
+    ]
 
 
 @pytest.mark.parametrize(
