@@ -14,7 +14,7 @@ from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.config.job import Job
 from assay.runtime.judge.account import judge_table
 from assay.runtime.launch.run import Outcome, launch
-from assay.runtime.observe.summary import table
+from assay.runtime.observe.summary import share_line, table
 from assay.runtime.preflight.golden import require_golden
 from assay.runtime.review.question import people_of
 from assay.runtime.run.folder import RunFolder
@@ -88,6 +88,8 @@ def show_outcome(outcome: Outcome, folder: RunFolder, terminal: Terminal) -> Non
         f"{outcome.summary['updates']} updates, {episodes['submitted']} episodes: {episodes['trained']} trained, "
         f"{episodes['evaluated']} evaluated, {episodes['in_flight']} in flight, dropped: {dropped}"
     )
+    if line := share_line(outcome.summary):
+        terminal.print(line)
     if "judge" in outcome.summary:
         for row in columns(judge_table(outcome.summary["judge"])):
             terminal.print(row)

@@ -86,6 +86,23 @@ def share_table(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
+def share_line(summary: dict[str, Any]) -> str:
+    """Return in one line how far realised shares are from their targets; empty where nothing has a target."""
+    entries = {
+        name: one for name, one in summary["shares"]["entries"].items() if one["target"] and one["realised"] is not None
+    }
+    if len(entries) < 2:
+        return ""
+    off = {name: abs(one["realised"] - one["target"]) for name, one in entries.items()}
+    part = {name: off[name] / entries[name]["target"] for name in entries}
+    far, most = max(off, key=lambda name: off[name]), max(part, key=lambda name: part[name])
+    unit, alarms = summary["shares"]["unit"].replace("_", " "), sum(one["num_alarms"] for one in entries.values())
+    return (
+        f"shares of {unit}: at most {100 * off[far]:.2f} points off their target ({far}), "
+        f"{part[most]:.1%} of it ({most}), {alarms} starved"
+    )
+
+
 def _domain(accuracies: dict[str, dict[str, Accuracy]], entry: str, held_out: int) -> dict[str, Any]:
     """Where a run begins with reinforcement, its fresh weights are those it starts from; without any, its last are."""
     found = {name: by_entry[entry] for name, by_entry in accuracies.items() if entry in by_entry}

@@ -14,7 +14,7 @@ from assay.runtime.coordinator.record import Standing
 from assay.runtime.launch.run import empty_summary
 from assay.runtime.observe.metrics import MetricsFile
 from assay.runtime.observe.reading import Accuracy, Reading
-from assay.runtime.observe.summary import share_table, summarize, table, write_summary
+from assay.runtime.observe.summary import share_line, share_table, summarize, table, write_summary
 
 
 @pytest.fixture
@@ -169,3 +169,15 @@ def test_metrics_file_goes_on_where_it_was(path: Path, tmp_path: Path) -> None:
 def test_folder_without_a_ledger_is_said(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="a run folder must hold a readable ledger"):
         Reading(tmp_path / "ledger.sqlite")
+
+
+def test_line_of_shares_names_the_farthest_entry_in_points_and_in_parts() -> None:
+    shares = {
+        "a": {"target": 0.7, "realised": 0.68, "num_alarms": 0},
+        "b": {"target": 0.29, "realised": 0.305, "num_alarms": 1},
+        "c": {"target": 0.01, "realised": 0.015, "num_alarms": 2},
+        "d": {"target": 0.0, "realised": 0.0, "num_alarms": 0},
+    }
+    text = share_line({"shares": {"unit": "trained_tokens", "entries": shares}})
+    assert "shares of trained tokens: at most 2.00 points off their target (a), 50.0% of it (c), 3 starved" == text
+    assert "" == share_line({"shares": {"unit": "episodes", "entries": {"a": shares["a"]}}})
