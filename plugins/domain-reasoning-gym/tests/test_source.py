@@ -37,21 +37,6 @@ def test_every_process_reads_the_same_rows() -> None:
     assert read_rows("1") == read_rows("2")
 
 
-def test_order_of_reading_changes_no_row(open_source: Any, all_domains: Any) -> None:
-    for name in ("quickstart.spell", "reasoning_gym.gcd"):
-        for split in ("train", "demos", "eval"):
-            forward, backward = (open_source(all_domains[name], split, 30) for _ in range(2))
-            rows = [forward.read(index) for index in range(30)]
-
-            assert rows == [backward.read(index) for index in reversed(range(30))][::-1]
-
-
-def test_another_seed_gives_other_rows() -> None:
-    first, second = (quickstart_tasks("spell", size=20, seed=seed) for seed in (0, 1000))
-
-    assert [first.read(index) for index in range(20)] != [second.read(index) for index in range(20)]
-
-
 def test_options_reach_the_generator() -> None:
     source = tasks("spell_backward", size=20, min_word_len=3, max_word_len=3)
 
