@@ -68,7 +68,11 @@ class Session:
             if item is None:
                 if self._is_over():
                     self._console.say("nothing is left to look at")
-                    return
+                    said = self._console.key("[u undoes your last mark, any other key ends] ")
+                    if said is None or not said.lower().startswith("u"):
+                        return
+                    self._undo()
+                    continue
                 if not has_said_so:
                     has_said_so = True
                     self._console.say("waiting for questions; Ctrl-C ends")
