@@ -9,6 +9,7 @@ from pathlib import Path
 from assay.core.error import ConfigError
 from assay.core.name import suggestion
 from assay.runtime.cli.terminal import Terminal, columns, plural
+from assay.runtime.observe.people_section import refresh
 from assay.runtime.regrade.stored import StoredRun
 from assay.runtime.review.agreement import Agreement
 from assay.runtime.review.audit import Audit, audit
@@ -154,6 +155,9 @@ def is_going_on(stored: StoredRun) -> bool:
 def _report(arguments: argparse.Namespace, stored: StoredRun, terminal: Terminal) -> int:
     with ReviewStore(stored.folder.path, should_make=False) as store:
         found = audit(stored, store.marks(with_passed=True), arguments.entry)
+    if not is_going_on(stored):
+        # A run that goes on writes its report when it ends.
+        refresh(stored.folder)
     if arguments.format == "json":
         terminal.print(
             json.dumps({"run": str(stored.folder.path), **found.to_json(), "is_bad": found.is_bad}, indent=2)

@@ -22,6 +22,7 @@ from assay.runtime.launch.process import launch_of, weight_bytes
 from assay.runtime.observe.audit import audit_run
 from assay.runtime.observe.display import Display
 from assay.runtime.observe.metrics import MetricsFile
+from assay.runtime.observe.people_section import people_summary
 from assay.runtime.observe.reading import Reading
 from assay.runtime.observe.report import write_report
 from assay.runtime.observe.summary import summarize, write_summary
@@ -203,6 +204,11 @@ def conclude(
         if judge := judge_summary(plan, folder.ledger):
             summary["judge"] = judge
         summary["audit"] = audit_run(plan, folder)
+        try:
+            if people := people_summary(folder):
+                summary["people"] = people
+        except AssayError as error:
+            broken = broken or error
         try:
             metrics.update(reading)
             write_summary(folder.summary, summary)

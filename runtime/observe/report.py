@@ -8,6 +8,7 @@ from typing import Any
 from assay.runtime.judge.account import judge_table
 from assay.runtime.observe.audit_section import audit_section
 from assay.runtime.observe.curve import COLOURS, curve, smooth
+from assay.runtime.observe.people_section import people_section
 from assay.runtime.observe.reading import CommitRow, Reading
 from assay.runtime.observe.summary import share_table, table
 from assay.runtime.run.plan import RunPlan
@@ -57,6 +58,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], r
         _table(share_table(dict(summary))),
         *(("<h2>Judges</h2>", _table(judge_table(summary["judge"]))) if "judge" in summary else ()),
         *([audit_section(summary["audit"], run)] if summary.get("audit") else []),
+        *([people_section(summary["people"])] if "people" in summary else []),
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",
