@@ -25,6 +25,12 @@ def rubric(answer: str, model: str) -> Opinion:
     raise AssertionError(answer, model)
 
 
+@assay.verifier("essay.match", version=1, cost="1ms")
+def match(answer: str | None, expected: str) -> Rate:
+    """Compare; two packages offer it under this name."""
+    return Rate(rate=float(answer == expected))
+
+
 @assay.hookimpl
 def assay_verifiers() -> list[object]:
     return [pytest_suite, rubric]

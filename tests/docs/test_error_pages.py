@@ -2,23 +2,26 @@
 
 import importlib.util
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from assay.core import error
-from assay.core.registry import Registry
+from assay.core.hook import hookimpl
+from assay.core.registry import Registry, installed
 from assay.dsl.compile import compile_bytes
 from assay.dsl.curriculum import compile_curriculum
 from assay.dsl.source.diagnostic import Finding, render
 from assay.dsl.source.loader import load
 from assay.runtime import builtin
+from assay.runtime.cli.job import read_jobs
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "errors").glob("[A-Z]*.md"))
 CODE = re.compile(r"\b(?:YM|DA|RX|RW|CT|SB|DT|CU|PL|CF|AS)\d{3}\b")
-# Explained by the page; shown by tests of the registry and of overrides.
-WITHOUT_EXAMPLE = {"PL001", "CF001"}
 
 BASE = {
     "assay": "assay: 1\n",
@@ -48,12 +51,21 @@ def registry() -> Registry:
     registry = Registry()
     registry.add(builtin, "assay-rl", "0")
     registry.add(plugin, "assay-docs", "0")
+    for dist in ("assay-essays", "assay-letters"):
+        registry.add(SimpleNamespace(assay_verifiers=hookimpl(lambda: [plugin.match])), dist, "1.0")
     assert registry.failures == []
     return registry
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+
+
+def override_findings(block: str) -> list[Finding]:
+    """Check the overrides of the one command in a block."""
+    _, verb, *words = shlex.split(block.removeprefix("$ "))
+    assert "check" == verb
+    return read_jobs(words, False, installed())[1]
 
 
 def findings(fragment: str, registry: Registry, folder: Path) -> tuple[Finding, ...]:
@@ -92,11 +104,16 @@ def test_every_error_class_has_a_page() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_of_a_page_say_what_the_compiler_says(page: Path, registry: Registry, tmp_path: Path) -> None:
     examples = blocks(page, "yaml")
-    if page.stem.startswith("AS") or page.stem in WITHOUT_EXAMPLE:
+    if page.stem.startswith("AS"):
         assert examples == []
         return
-    wrong, right = examples
-    found = findings(wrong, registry, tmp_path)
+    if page.stem == "CF001":
+        wrong, right = blocks(page, "console")
+        assert override_findings(right) == []
+        found: Sequence[Finding] = override_findings(wrong)
+    else:
+        wrong, right = examples
+        assert findings(right, registry, tmp_path) == ()
+        found = findings(wrong, registry, tmp_path)
     assert {page.stem} == {item.code for item in found}
     assert blocks(page, "text")[0].rstrip("\n") == "\n\n".join(render(item) for item in found)
-    assert findings(right, registry, tmp_path) == ()
