@@ -271,6 +271,8 @@ class Core:
         tally = run.tallies[episode.group.entry.name]
         tally.sampled_episodes += 1
         tally.sampled_tokens += episode.tokens
+        if episode.group.purpose == "evaluate":
+            tally.see(report.version, episode.tokens, episode.wall_s)
         out.append(record.rolled(report, run.now_s))
         lease.queue_verify(run, episode)
         self._watchdog.progress("rollout", run.now_s)

@@ -98,15 +98,25 @@ def expected(run: Run, entry: EntrySpec, num_pending: int) -> float:
 
 
 def group_units(run: Run, entry: EntrySpec) -> float:
-    """Return the mean units of one group of an entry; before any was measured, a guess from what is known."""
+    """Return the mean units of one group of an entry; before any was measured, a guess.
+
+    The guess is what the entry took in the last evaluation, or else what an entry takes on average: a run admits groups
+    of some batches before the first of them is measured.
+    """
     tally = run.tallies[entry.name]
     if run.spec.balance == "compute_s":
-        spent = tally.spent_s / tally.spent_episodes if tally.spent_episodes else entry.rollout_s + entry.verify_s
+        spent = entry.rollout_s + entry.verify_s
+        if tally.spent_episodes:
+            spent = tally.spent_s / tally.spent_episodes
+        elif tally.seen_episodes:
+            spent = tally.seen_s / tally.seen_episodes + entry.verify_s
         return entry.group_size * max(spent, 1e-9)
     if run.spec.balance == "episodes":
         return tally.trained_episodes / tally.unit_groups if tally.unit_groups else float(entry.group_size)
     if tally.trained_tokens:
         return tally.trained_tokens / tally.unit_groups
+    if tally.seen_episodes:
+        return entry.group_size * max(tally.seen_tokens / tally.seen_episodes, 1.0)
     return entry.group_size * (run.trained_tokens / run.counts.trained if run.trained_tokens else 1.0)
 
 

@@ -132,7 +132,10 @@ class Feed:
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """What is known of one entry, for shares, rules and the display; `stats` by level and row inside it."""
+    """What is known of one entry, for shares, rules and the display; `stats` by level and row inside it.
+
+    The three of `seen_*` are of the evaluation that came last: a first guess of what an episode will take.
+    """
 
     trained_episodes: int = 0
     trained_tokens: int = 0
@@ -142,10 +145,22 @@ class Tally:
     unit_sum: float = 0.0
     spent_s: float = 0.0
     spent_episodes: int = 0
+    seen_version: WeightVersion | None = None
+    seen_episodes: int = 0
+    seen_tokens: int = 0
+    seen_s: float = 0.0
     recent: deque[dict[str, float]] = field(default_factory=deque)
     stats: dict[int, dict[int, TaskStats]] = field(default_factory=dict)
     level: int = 0
     level_rates: deque[float] = field(default_factory=deque)
+
+    def see(self, version: WeightVersion, tokens: int, wall_s: float) -> None:
+        """Take in an episode of an evaluation; those of other weights are forgotten."""
+        if version != self.seen_version:
+            self.seen_version, self.seen_episodes, self.seen_tokens, self.seen_s = version, 0, 0, 0.0
+        self.seen_episodes += 1
+        self.seen_tokens += tokens
+        self.seen_s += wall_s
 
 
 @dataclass(slots=True)

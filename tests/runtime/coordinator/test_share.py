@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 from coordinator_world import World, entry, scored, unscored
+from msgspec.structs import replace
 
 from assay.core.error import ConfigError
 from assay.core.stage_rule import StageView
+from assay.core.trajectory import WeightVersion
+from assay.core.wire import EpisodeDone
 from assay.runtime.coordinator import share
 from assay.runtime.coordinator.instruction import Instruction
-from assay.runtime.coordinator.spec import EntrySpec, RunSpec, StageSpec, TierSpec
-from assay.runtime.coordinator.state import Run
+from assay.runtime.coordinator.spec import EntrySpec, EvaluationSpec, RunSpec, StageSpec, TierSpec
+from assay.runtime.coordinator.state import Run, Tally
 from assay.runtime.simulate.simulator import Model, Simulator, Spread
 
 MIX = (("short", 0.5, 4), ("long", 0.3, 8), ("heavy", 0.2, 4))
@@ -205,3 +208,35 @@ def test_sources_that_answer_first_take_no_share_of_the_others() -> None:
     outcome = Simulator(run, model).run(max_s=10_000.0)
     off = {name: one.realised - one.share for name, one in outcome.status.entries.items()}
     assert max(map(abs, off.values())) <= 0.01
+
+
+def test_last_evaluation_is_the_first_guess_of_what_a_group_takes(make: Any) -> None:
+    """An entry whose episodes are twelve times as long gets no share in groups before the first is measured."""
+    sizes = {"train": 50, "eval": 10, "demos": 20}
+    world: World = make(
+        entries=(entry("a", share=0.9, sizes=sizes), entry("b", share=0.1, sizes=sizes)),
+        phases=(EvaluationSpec("before", {"a": 3, "b": 3}), StageSpec("rl", "rl", batch=10, steps=8)),
+        balance="trained_tokens",
+        admit=lambda rewards: True,
+    )
+    answer = world.answer
+
+    def lengthy(worker: Any, order: Any) -> Any:
+        report = answer(worker, order)
+        if isinstance(report, EpisodeDone):
+            tokens = 60 if order.entry == "b" else 5
+            return replace(report, trace=replace(report.trace, tokens=tokens), num_trained_tokens=tokens)
+        return report
+
+    world.answer = lengthy  # type: ignore[method-assign]
+    world.go(2000)
+    assert 5.0 == world.core.run.tallies["a"].seen_tokens / world.core.run.tallies["a"].seen_episodes
+    assert share.realised(world.core.run)["b"] < 0.16
+
+
+def test_guess_is_of_the_newest_weights_alone() -> None:
+    tally = Tally()
+    tally.see(WeightVersion(0, 0), 256, 2.0)
+    for tokens in (10, 20):
+        tally.see(WeightVersion(0, 9), tokens, 0.5)
+    assert (2, 30, 1.0) == (tally.seen_episodes, tally.seen_tokens, tally.seen_s)
