@@ -51,7 +51,9 @@ def _turns_red(copy: Path, item: dict[str, str]) -> bool:
 
 def _pytest(copy: Path, test: str) -> int:
     argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(test)]
-    environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy}"}
+    # Plugins are installed from the checkout itself: the copy's come first.
+    places = [copy / "src", copy, *sorted(copy.glob("plugins/*/src"))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
     return subprocess.run(argv, cwd=copy, env=environment, capture_output=True, check=False).returncode
 
 
