@@ -8,6 +8,7 @@ What is kept are replies of verifications that ended well, so that a reply nobod
 
 import contextlib
 import sqlite3
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from assay.core.digest import digest
 from assay.core.judge import JudgeReply, JudgeRequest
 
+_BUSY_S = 5.0
 _MAKE = "CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
 
@@ -39,23 +41,43 @@ class ReplyCache:
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._db = sqlite3.connect(":memory:" if path is None else path, timeout=30.0, isolation_level=None)
-        # A lost reply costs one question; a fsync per reply would cost more.
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = OFF")
-        self._db.execute(_MAKE)
+        try:
+            self._db = _open(path)
+        except sqlite3.OperationalError:
+            # A folder that cannot be written, or a disk that is full: what is asked is asked all the same.
+            self._db = _open(None)
 
     def get(self, key: str) -> JudgeReply | None:
-        """Return a reply, or None."""
-        row = self._db.execute("SELECT value FROM reply WHERE key = ?", (key,)).fetchone()
-        return None if row is None else msgspec.msgpack.decode(row[0], type=JudgeReply)
+        """Return a reply; None where there is none, or none that can be read."""
+        with contextlib.suppress(sqlite3.Error, msgspec.MsgspecError):
+            row = self._db.execute("SELECT value FROM reply WHERE key = ?", (key,)).fetchone()
+            return None if row is None else msgspec.msgpack.decode(row[0], type=JudgeReply)
+        return None
 
     def put(self, replies: dict[str, JudgeReply]) -> None:
         """Keep replies; one that cannot be written is asked for again some day."""
         rows = [(key, msgspec.msgpack.encode(reply)) for key, reply in replies.items()]
-        with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.suppress(sqlite3.Error):
             self._db.executemany("INSERT OR REPLACE INTO reply VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _open(path: Path | None) -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:" if path is None else path, timeout=_BUSY_S, isolation_level=None)
+    until = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            # SQLite does not wait for another process that changes the mode at the same time.
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    # A lost reply costs one question; a fsync per reply would cost more.
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute(_MAKE)
+    return db

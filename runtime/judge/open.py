@@ -9,7 +9,7 @@ import msgspec
 from assay.core.registry import Registry, resolve
 from assay.runtime.judge.host import JudgeHost, Patience
 from assay.runtime.run.plan import RunPlan
-from assay.runtime.verify.host import no_judge
+from assay.runtime.verify.refusal import no_judge
 
 NONE = "none"
 NOBODY: Mapping[str, Any] = {"name": NONE, "options": {}}

@@ -36,6 +36,9 @@ def require_golden(plan: RunPlan, registry: Registry, cache: Path | None = None)
         SandboxError: the sandbox does not answer, or has not the image of a domain.
     """
     prepare_boxes(plan)
+    # Settings that a judge refuses are refused before anything starts, also where nothing is tried.
+    if (judges := open_judge(plan, is_preflight=True)) is not None:
+        judges.close()
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     failures = [(entry, failed) for entry in plan.entries if (failed := _failed_example(entry, functions))]
     if not failures:

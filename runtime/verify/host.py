@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.error import ConfigError, PluginError, WireError
+from assay.core.error import PluginError, WireError
 from assay.core.kind import misfit
 from assay.core.verdict import Cause, Measurement
 from assay.runtime.judge.host import JudgeHost
@@ -37,6 +37,7 @@ from assay.runtime.verify.message import (
 )
 from assay.runtime.verify.path import plugin_paths
 from assay.runtime.verify.process import WorkerProcess
+from assay.runtime.verify.refusal import no_box, no_judge
 
 __all__ = ["Outcome", "VerifierHost", "VerifierRef"]
 
@@ -76,7 +77,8 @@ class VerifierHost:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.num_processes = num_processes
-        self.num_concurrent = num_concurrent
+        # More than can be out, so that a question is ready when a place is.
+        self.num_concurrent = num_concurrent if judges is None else max(num_concurrent, 2 * judges.patience.concurrency)
         self.limits = limits or Limits()
         self.boxes = boxes
         self.judges = judges
@@ -239,10 +241,11 @@ class VerifierHost:
             if message.error:
                 self._remove(slot)
                 raise PluginError("a plugin must load in its worker", got=message.error, at=slot.key.dist)
-            if self.boxes is None:
-                _refuse_boxes(message)
-            if self.judges is None:
-                _refuse_judges(message)
+            for declared in message.declared.values():
+                if "box" in declared.supplied and self.boxes is None:
+                    raise no_box(declared.name)
+                if "judge" in declared.supplied and self.judges is None:
+                    raise no_judge(declared.name)
             slot.process.hello = message
             self._failed_starts[slot.key] = 0
             self.declared.update(message.declared)
@@ -537,30 +540,3 @@ class VerifierHost:
         if not slot.flights:
             self._remove(slot)
             self._spawn(slot.key)
-
-
-def _refuse_boxes(hello: Hello) -> None:
-    for ref, declared in hello.declared.items():
-        if "box" in declared.supplied:
-            raise PluginError(
-                "a verifier that asks for a box must have a sandbox backend",
-                got=f"none for {declared.name}",
-                at=ref,
-                todo="Choose one, such as sandbox=docker",
-            )
-
-
-def _refuse_judges(hello: Hello) -> None:
-    for declared in hello.declared.values():
-        if "judge" in declared.supplied:
-            raise no_judge(declared.name)
-
-
-def no_judge(verifier: str, at: str | None = None) -> ConfigError:
-    """Return the error of a verifier that asks a judge where none is chosen."""
-    return ConfigError(
-        f"`{verifier}` asks a judge, and a judge must be chosen for that",
-        got="judge=none",
-        at=at,
-        todo="Add judge=openai judge.base_url=http://HOST:PORT/v1",
-    )

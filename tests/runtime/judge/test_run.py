@@ -6,11 +6,15 @@ import pytest
 from judge_domain import DOMAIN, plan_of, settings
 from judge_server import JudgeServer
 
+from assay.core.error import GraderError
 from assay.core.registry import Registry
+from assay.runtime.cli import main
+from assay.runtime.judge import open as open_
 from assay.runtime.judge.account import judge_summary, judge_table, read_accounts
 from assay.runtime.launch.inline import Inline, inline_folder
 from assay.runtime.launch.stub import StubChat, StubEngine
 from assay.runtime.observe.reading import Reading
+from assay.runtime.preflight.golden import require_golden
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import read_plan, write_plan
 
@@ -73,3 +77,34 @@ def test_key_of_a_judge_is_nowhere_in_the_run_folder(
     files = [path for path in folder.path.rglob("*") if path.is_file()]
     assert folder.judge in files and folder.ledger in files
     assert [] == [path.name for path in files if b"very-secret" in path.read_bytes()]
+
+
+def test_regrade_asks_the_judge_of_the_run_and_pays_for_no_reply_twice(
+    server: JudgeServer, registry: Registry, folder: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(registry, folder, settings(server.url))
+    path = tmp_path / "edited.yaml"
+
+    def regrade(text: str, *words: str) -> tuple[int, int]:
+        server.bodies.clear()
+        path.write_text(text)
+        status = main(["regrade", str(folder.path), "--domain", f"kind={path}", *words])
+        return status, len(server.bodies)
+
+    assert (0, 0) == regrade(DOMAIN.replace("1.0*quality", "0.5*quality"))
+    assert (0, 3) == regrade(DOMAIN.replace("Is it kind?", "Is it rude?"))
+    assert (0, 0) == regrade(DOMAIN.replace("Is it kind?", "Is it rude?"))
+    with JudgeServer() as other:
+        words = ("judge=openai", f"judge.base_url={other.url}")
+        assert (0, 0) == regrade(DOMAIN.replace("Is it kind?", "Is it rude?"), *words)
+        assert 3 == len(other.bodies)
+
+
+def test_run_of_a_judge_that_is_away_does_not_start(
+    server: JudgeServer, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_, "_PREFLIGHT_S", 0.2)
+    server.trouble = ["500!"]
+    plan = plan_of(DOMAIN + 'controls:\n  oracle: {answer: long, reward: "> 0"}\n', registry, settings(server.url))
+    with pytest.raises(GraderError, match=r"control `oracle` on eval\[0\]: must be scored, got judge_error"):
+        require_golden(plan, registry)
