@@ -15,8 +15,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from assay.core.leaf import Factory
+from assay.core.registry import installed
 from assay.core.scheduler import Sampler, TaskStats
 from assay.runtime.sampler.uniform import Uniform
+from assay.runtime.testing.call import call_text, refusal_of
 from assay.runtime.testing.factory import FactoryContract
 
 _SIZE, _DRAWS = 10, 6000
@@ -43,6 +45,14 @@ class SamplerContract(FactoryContract):
     def left_out(cls) -> Sequence[str]:
         """Leave out what it looks for where it looks for nothing."""
         return () if cls.band is not None else ("test_it_finds_what_it_looks_for",)
+
+    def test_a_curriculum_can_call_it(self) -> None:
+        """`sampler:` takes a call with the contract's options."""
+        text = call_text(self.name, (), self.options)
+        refusal = refusal_of("sampler", text, (), self.registry or installed())
+        self.require(
+            not refusal, f"`sampler: {text}` must hold", got=refusal, todo="Annotate parameters with their types"
+        )
 
     def test_it_picks_a_task_there_is(self) -> None:
         """A whole number in [0, size), for one task and many, known and unknown."""

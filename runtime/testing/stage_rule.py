@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 import msgspec
 
 from assay.core.leaf import Factory
+from assay.core.registry import installed
 from assay.core.stage_rule import Mean, StageView
+from assay.runtime.testing.call import call_text, refusal_of
 from assay.runtime.testing.factory import FactoryContract
 
 _STEPS = 300
@@ -71,6 +73,17 @@ class StageRuleContract(FactoryContract):
         for case in self.cases:
             found = self._end(_views(case.means))
             self.require(found == case.ends, f"a stage with {dict(case.means)} must end at {case.ends}", got=found)
+
+    def test_a_curriculum_can_call_it(self) -> None:
+        """`until:` takes a call with the contract's signals and options."""
+        text = call_text(self.name, self.signals, self.options)
+        refusal = refusal_of("stage_rule", text, self.signals, self.registry or installed())
+        self.require(
+            not refusal,
+            f"`until: {text}` must hold",
+            got=refusal,
+            todo="Annotate parameters that are signals with `assay.core.stage_rule.Mean`, others with their types",
+        )
 
     def test_it_goes_on_after_a_kill_as_if_nothing_had_happened(self) -> None:
         """With a new rule at every step, and what it remembers read back from JSON, it ends at the same step."""

@@ -22,6 +22,14 @@ class Beyond:
         return rng.randrange(size + 1)
 
 
+class Texts:
+    def __init__(self, low: str = "0.2") -> None:
+        self.low = float(low)
+
+    def pick(self, size: int, seen: Mapping[int, TaskStats], rng: random.Random) -> int:
+        return rng.randrange(size)
+
+
 class Inexact:
     def pick(self, size: int, seen: Mapping[int, TaskStats], rng: random.Random) -> Any:
         return float(rng.randrange(size))
@@ -93,6 +101,11 @@ def test_a_wrong_sampler_turns_its_clause_red(clause: str, target: Any, must: st
 def test_a_sampler_that_looks_elsewhere_turns_its_clause_red() -> None:
     clause = "test_it_finds_what_it_looks_for"
     assert "must find more tasks" in breaks(SamplerContract, clause, Hopeless, band=(0.2, 0.8))
+
+
+def test_a_sampler_that_no_curriculum_can_call_turns_its_clause_red() -> None:
+    clause = "test_a_curriculum_can_call_it"
+    assert "`sampler: wrong(low=0.3)` must hold" == breaks(SamplerContract, clause, Texts, options={"low": 0.3})
 
 
 def test_a_slow_sampler_turns_its_clause_red() -> None:

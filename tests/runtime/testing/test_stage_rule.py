@@ -28,6 +28,13 @@ class Third:
         return count >= 3, count
 
 
+class Spelled(Third):
+    """Wants the name of its signal as a text."""
+
+    def __init__(self, signal: str) -> None:
+        super().__init__(signal)  # type: ignore[arg-type]
+
+
 class Hidden(Third):
     """Counts where no ledger sees it."""
 
@@ -94,6 +101,8 @@ class Slow(Third):
             {"cases": [Course({"a.x": [1.0] * 4}, 2), CASES[1]]},
         ),
         ("test_cases_end_where_they_must", Third, "must have a case that ends", {"cases": CASES[:1]}),
+        ("test_a_curriculum_can_call_it", Spelled, "`until: wrong(a.pass_rate)` must hold", {}),
+        ("test_a_curriculum_can_call_it", Third, "must hold", {"options": {"level": 1}}),
         ("test_it_goes_on_after_a_kill_as_if_nothing_had_happened", Hidden, "at the same step after a kill", {}),
         ("test_it_goes_on_after_a_kill_as_if_nothing_had_happened", Tuple, "at the same step after a kill", {}),
         ("test_the_same_look_says_the_same", Hidden, "must say the same for the same look", {}),
