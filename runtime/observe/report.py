@@ -10,7 +10,7 @@ from assay.runtime.observe.audit_section import audit_section
 from assay.runtime.observe.curve import COLOURS, curve, smooth
 from assay.runtime.observe.people_section import people_section
 from assay.runtime.observe.reading import CommitRow, Reading
-from assay.runtime.observe.summary import share_table, table
+from assay.runtime.observe.summary import counted, share_table, table
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.strategy.table import sample_table
 
@@ -62,7 +62,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], r
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",
-        f'<div class="figures">{"".join(f"<figure>{figure}</figure>" for figure in _figures(plan, reading))}</div>',
+        f'<div class="figures">{"".join(f"<figure>{figure}</figure>" for figure in _figures(plan, reading, summary))}</div>',
         "<h2>What happened</h2>",
         _table([("s", "event", "detail"), *_events(reading)], "words"),
     ]
@@ -100,11 +100,11 @@ def _facts(reading: Reading, summary: Mapping[str, Any]) -> list[tuple[str, ...]
     return rows
 
 
-def _figures(plan: RunPlan, reading: Reading) -> list[str]:
+def _figures(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -> list[str]:
     commits = reading.commits()
     entries = [entry.name for entry in plan.entries]
     rewards = {name: smooth(_line(commits, f"reward/{name}"), 3) for name in entries}
-    accuracies = _accuracy_lines(plan, reading)
+    accuracies = _accuracy_lines(plan, reading, summary.get("samples"))
     figures = [
         curve("Held-out accuracy by step", _few(plan, accuracies), low=0.0),
         curve("Mean reward of trained groups", _few(plan, rewards), low=0.0),
@@ -145,9 +145,11 @@ def _line(commits: Sequence[CommitRow], name: str) -> list[tuple[float, float]]:
     return [(commit.version.step, commit.metrics[name]) for commit in commits if name in commit.metrics]
 
 
-def _accuracy_lines(plan: RunPlan, reading: Reading) -> dict[str, list[tuple[float, float]]]:
+def _accuracy_lines(
+    plan: RunPlan, reading: Reading, sampled: Mapping[str, Any] | None
+) -> dict[str, list[tuple[float, float]]]:
     lines: dict[str, list[tuple[float, float]]] = {entry.name: [] for entry in plan.entries}
-    accuracies = reading.accuracies()
+    accuracies = counted(reading, sampled)
     for evaluation, version in reading.evaluations().items():
         for entry, accuracy in accuracies.get(evaluation, {}).items():
             if accuracy.share is not None:

@@ -1,6 +1,7 @@
 """`summary.json`: the figures of a run, from its ledger and two times that only the command knows."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,7 @@ def summarize(
         balance: What a share is a share of.
         sampled: What evaluations with several answers per task come to; its accuracy is then that of a domain.
     """
-    accuracies = reading.accuracies()
-    for evaluation, found in ({} if sampled is None else sampled["evaluations"]).items():
-        for entry, one in found.items():
-            if one["accuracy"] is not None:
-                tasks = one["tasks"]
-                accuracies[evaluation][entry] = Accuracy(one["accuracy"] * tasks, tasks)
+    accuracies = counted(reading, sampled)
     held_out = reading.held_out()
     counts = reading.counts()
     lag = reading.lag()
@@ -57,6 +53,16 @@ def summarize(
         },
         **({} if sampled is None else {"samples": sampled}),
     }
+
+
+def counted(reading: Reading, sampled: Mapping[str, Any] | None) -> dict[str, dict[str, Accuracy]]:
+    """Return accuracy by evaluation and entry; where a task has several answers, of the one that counts."""
+    accuracies = reading.accuracies()
+    for evaluation, found in ({} if sampled is None else sampled["evaluations"]).items():
+        for entry, one in found.items():
+            if one["accuracy"] is not None:
+                accuracies[evaluation][entry] = Accuracy(one["accuracy"] * one["tasks"], one["tasks"])
+    return accuracies
 
 
 def write_summary(path: Path, summary: dict[str, Any]) -> None:
