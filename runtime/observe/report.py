@@ -62,7 +62,7 @@ def render_report(plan: RunPlan, reading: Reading, summary: Mapping[str, Any], r
         "<h2>Run</h2>",
         _table(_facts(reading, summary)),
         "<h2>Curves</h2>",
-        f'<div class="figures">{"".join(f"<figure>{figure}</figure>" for figure in _figures(plan, reading, summary))}</div>',
+        f'<div class="figures">{"".join(_figures(plan, reading, summary))}</div>',
         "<h2>What happened</h2>",
         _table([("s", "event", "detail"), *_events(reading)], "words"),
     ]
@@ -124,7 +124,7 @@ def _figures(plan: RunPlan, reading: Reading, summary: Mapping[str, Any]) -> lis
             "sampled by current weights": _line(commits, "logprob_gap_max"),
         }, low=0.0),
     ]  # fmt: skip
-    return figures
+    return [f"<figure>{figure}</figure>" for figure in figures]
 
 
 def _few(plan: RunPlan, lines: dict[str, list[tuple[float, float]]]) -> dict[str, list[tuple[float, float]]]:
