@@ -1,4 +1,5 @@
-"""How long a user waits for `assay check`: a file, a composed curriculum, a hundred domains; and for `import assay`.
+"""How long a user waits for `assay check`: a file, a composed curriculum, a hundred domains, a mix of a hundred entries;
+for the plan of that mix; and for `import assay`.
 
 CPU seconds of fresh processes, median of `REPEATS`: wall time on a shared machine says little.
 """
@@ -45,6 +46,8 @@ def run() -> dict[str, float]:
             "file_s": _median([*assay, "check", paths[0]]),
             "composed_s": _median([*assay, "check", "curriculum=quickstart"]),
             "hundred_domains_s": _median([*assay, "check", *paths]),
+            "hundred_entries_s": _median([*assay, "check", "curriculum=reasoning_gym_100"]),
+            "hundred_entries_plan_s": _median([*assay, "plan", "curriculum=reasoning_gym_100"]),
             "import_ms": 1000 * (_median([sys.executable, "-c", "import assay"]) - _median([sys.executable, "-c", ""])),
         }
 
