@@ -1,7 +1,7 @@
-"""How long a user waits for `assay check`: a file, a composed curriculum, a hundred domains, a mix of a hundred entries.
+"""How long a user waits for `assay check` of files and of curricula.
 
-And for the plan of that mix, and for `import assay`. CPU seconds of fresh processes, median of `REPEATS`: wall time on a
-shared machine says little.
+And for the plan of that mix, and for `import assay`. CPU seconds of fresh processes, median of `REPEATS`: wall time on
+a shared machine says little.
 """
 
 import os
