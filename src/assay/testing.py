@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.runtime.testing.engine import EngineContract
     from assay.runtime.testing.function import FunctionContract
     from assay.runtime.testing.hostile import HOSTILE
+    from assay.runtime.testing.judge import JudgeContract
     from assay.runtime.testing.launcher import LauncherContract
     from assay.runtime.testing.parser import ParserContract
     from assay.runtime.testing.sampler import SamplerContract
@@ -43,6 +44,7 @@ __all__ = [
     "DomainContract",
     "EngineContract",
     "FunctionContract",
+    "JudgeContract",
     "LauncherContract",
     "ParserContract",
     "Picked",
@@ -71,6 +73,7 @@ _PUBLIC = {
     "DomainContract": "assay.runtime.testing.domain:DomainContract",
     "EngineContract": "assay.runtime.testing.engine:EngineContract",
     "FunctionContract": "assay.runtime.testing.function:FunctionContract",
+    "JudgeContract": "assay.runtime.testing.judge:JudgeContract",
     "LauncherContract": "assay.runtime.testing.launcher:LauncherContract",
     "ParserContract": "assay.runtime.testing.parser:ParserContract",
     "Picked": "assay.runtime.testing.strategy:Picked",

@@ -75,7 +75,10 @@ def test_hook_is_documented_with_its_exact_signature(name: str) -> None:
     signature = str(inspect.signature(getattr(hook, name)))
     for module in ("collections.abc.", "assay.core.declare.", "assay.core.leaf.", "assay.core.sandbox."):
         signature = signature.replace(module, "")
-    assert f"| `def {name}{signature}` | {inspect.getdoc(getattr(hook, name))} |" in PAGE
+    kind = hook.NAMED[name]
+    contract = "".join(word.title() for word in kind.split("_")) + "Contract"
+    links = f"[`{contract}`](testing.md#{kind}), [{kind}](../examples/{kind})"
+    assert f"| `def {name}{signature}` | {inspect.getdoc(getattr(hook, name))} | {links} |" in PAGE
 
 
 @pytest.mark.parametrize("name", hook.NAMED)
