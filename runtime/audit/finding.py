@@ -129,6 +129,12 @@ def judge_trend(slopes: Sequence[Slope], window: Block, at: Thresholds) -> Judge
     )
 
 
+def judge_canary(row: int, episode: int) -> Judgement:
+    """Return what a solved canary says."""
+    text = f"no honest policy solves row {row} of data.canary, and episode {episode} did"
+    return Judgement("canary", "", True, text, {"row": row}, episode)
+
+
 def _dominance(subject: Subject, window: Block, at: Thresholds) -> Iterator[Judgement]:
     shares = window.shares
     if window.varied < at.min_spread or shares is None:

@@ -6,6 +6,7 @@ so a run that is killed and resumed logs each alarm once.
 
 from collections.abc import Sequence
 
+from assay.runtime.audit.finding import Judgement, judge_canary
 from assay.runtime.audit.replay import replay
 from assay.runtime.audit.stream import Alarm
 from assay.runtime.coordinator import record
@@ -45,8 +46,7 @@ def canary(run: Run, out: list[Instruction], episode: Episode) -> None:
     at = (group.entry.name, group.index)
     if episode.success and at not in run.canaries:
         run.canaries.add(at)
-        text = f"no honest policy solves row {group.index} of data.canary, and episode {episode.number} did"
-        out.append(record.log(RAISED, line(group.entry.name, "canary", "", text, episode.number), run.now_s))
+        out.append(record.log(RAISED, line(group.entry.name, judge_canary(group.index, episode.number)), run.now_s))
 
 
 def standing(run: Run, entry: str) -> tuple[str, ...]:
@@ -67,15 +67,14 @@ def read(run: Run, ledger: Ledger) -> None:
     run.canaries.update((entry, index) for entry, index in rows)
 
 
-def line(entry: str, name: str, subject: str, text: str, episode: int) -> str:
+def line(entry: str, one: Judgement) -> str:
     """Return a finding as the log has it."""
-    what = f"{name} {subject}" if subject else name
-    shown = f"; see episode {episode}" if episode >= 0 else ""
-    return f"{entry} {what}: {text}{shown}"
+    what = f"{one.name} {one.subject}" if one.subject else one.name
+    shown = f"; see episode {one.episode}" if one.episode >= 0 else ""
+    return f"{entry} {what}: {one.text}{shown}"
 
 
 def _tell(run: Run, out: list[Instruction], group: Group, alarms: Sequence[Alarm]) -> None:
     for alarm in alarms:
-        one = alarm.judgement
         what = RAISED if alarm.is_on else OVER
-        out.append(record.log(what, line(group.entry.name, one.name, one.subject, one.text, one.episode), run.now_s))
+        out.append(record.log(what, line(group.entry.name, alarm.judgement), run.now_s))

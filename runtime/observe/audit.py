@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from assay.core.error import AssayError
-from assay.runtime.audit.finding import Judgement, Subject
+from assay.runtime.audit.finding import Judgement, Subject, judge_canary
 from assay.runtime.audit.replay import replay
 from assay.runtime.audit.stream import Audit
 from assay.runtime.coordinator.ledger import has_answers, read_only
@@ -50,6 +50,8 @@ def audit_run(plan: RunPlan, folder: RunFolder) -> dict[str, Any]:
                 if (found["name"], found["subject"], found["to_step"]) == (one.name, one.subject, None):
                     found["to_step"] = step
         canaries = {name: _canaries(db, name, findings[name]) for name in audits}
+    for told in findings.values():
+        told.sort(key=lambda one: one["from_step"])
     _add_answers(folder, findings)
     return {
         name: {
@@ -83,19 +85,16 @@ def _step(db: sqlite3.Connection, group: int) -> int:
 def _canaries(db: sqlite3.Connection, entry: str, findings: list[dict[str, Any]]) -> dict[str, int]:
     """Count canaries, and add a finding for each that was solved."""
     rows = db.execute(
-        "SELECT g.idx, s.episode, v.success, g.oldest, g.evaluation FROM grp g JOIN submission s ON s.grp = g.grp "
+        "SELECT g.idx, s.episode, v.success, g.oldest FROM grp g JOIN submission s ON s.grp = g.grp "
         "JOIN verdict v ON v.episode = s.episode WHERE g.entry = ? AND g.split = 'canary' AND v.reward IS NOT NULL "
         "ORDER BY s.episode",
         (entry,),
     ).fetchall()
     solved: set[int] = set()
-    for index, episode, success, oldest, evaluation in rows:
+    for index, episode, success, oldest in rows:
         if success and index not in solved:
             solved.add(index)
-            text = f"no honest policy solves row {index} of data.canary, and episode {episode} did in `{evaluation}`"
-            findings.append(
-                _finding(Judgement("canary", "", True, text, {"row": index}, episode), int(oldest) & _STEP_MASK)
-            )
+            findings.append(_finding(judge_canary(index, episode), int(oldest) & _STEP_MASK))
     return {"rows": len({row[0] for row in rows}), "graded": len(rows), "solved": len(solved)}
 
 

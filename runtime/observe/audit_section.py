@@ -14,7 +14,7 @@ LOOK_AT = {
     "stuck_term": "its verifier: a term that never pays is often one that is never measured",
     "same_answer": "what this answer is paid for: tasks of one domain rarely have one answer",
     "same_siblings": "temperature and entropy: siblings that agree give no advantage",
-    "canary": "how the grader was cheated: the answer is shown, its waterfall is in `assay explain`",
+    "canary": "how the grader was cheated: its answer and its waterfall show it",
 }
 """What to look at, by finding."""
 
@@ -87,8 +87,10 @@ def _row(entry: str, found: Mapping[str, Any], run: str) -> tuple[str, ...]:
     look = html.escape(LOOK_AT[found["name"]])
     if found["episode"] >= 0:
         look += f"<br><code>assay explain {html.escape(run)} {found['episode']}</code>"
-    if found["answer"] is not None:
+    if found["answer"]:
         look += f"<br>it answered <code>{html.escape(found['answer'])}</code>"
+    elif found["answer"] is not None:
+        look += "<br>it answered with nothing"
     return html.escape(entry), html.escape(what), steps, html.escape(found["text"]), look
 
 
