@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.runtime.testing.clause import unseen
+from tests.runtime.testing.red import breaks
 
 from assay.core.error import JudgeError, JudgeOutage, JudgeRefused
 from assay.core.judge import JudgeReply, JudgeRequest
 from assay.core.leaf import Factory
 from assay.runtime.judge.openai import OpenAIJudge
 from assay.testing import JudgeContract
-from tests.runtime.testing.clause import unseen
-from tests.runtime.testing.red import breaks
 
 REPLY = json.dumps(
     {
