@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.runtime.testing.contract import Contract, ContractBroken
     from assay.runtime.testing.domain import DomainContract
     from assay.runtime.testing.engine import EngineContract
+    from assay.runtime.testing.exporter import ExporterContract
     from assay.runtime.testing.function import FunctionContract
     from assay.runtime.testing.hostile import HOSTILE
     from assay.runtime.testing.judge import JudgeContract
@@ -43,6 +44,7 @@ __all__ = [
     "Course",
     "DomainContract",
     "EngineContract",
+    "ExporterContract",
     "FunctionContract",
     "JudgeContract",
     "LauncherContract",
@@ -72,6 +74,7 @@ _PUBLIC = {
     "Course": "assay.runtime.testing.stage_rule:Course",
     "DomainContract": "assay.runtime.testing.domain:DomainContract",
     "EngineContract": "assay.runtime.testing.engine:EngineContract",
+    "ExporterContract": "assay.runtime.testing.exporter:ExporterContract",
     "FunctionContract": "assay.runtime.testing.function:FunctionContract",
     "JudgeContract": "assay.runtime.testing.judge:JudgeContract",
     "LauncherContract": "assay.runtime.testing.launcher:LauncherContract",
