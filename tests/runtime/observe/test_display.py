@@ -80,6 +80,13 @@ def test_starved_entry_is_named_in_line_and_table() -> None:
     assert [("spell", ["-", "-", "2% of 50% starved", "0.125"])] == domain_rows(starving)
 
 
+def test_entry_with_findings_is_named_with_them() -> None:
+    entries = {"spell": EntryStatus(1.0, 1.0, {}, 0, 1.0, audit=("canary", "length"))}
+    found = msgspec.structs.replace(look(1.0, 11), entries=entries)
+    assert "audit spell canary length" in line(found, Progress(PLAN), 1.0)
+    assert "audit" not in line(look(1.0, 11), Progress(PLAN), 1.0)
+
+
 def crowd(num: int, num_starved: int = 0) -> Status:
     entries = {
         f"e{n}": EntryStatus((n + 1) / 10_000, 0.01, {"reward": n / 1000}, 1, 1.0, n < num_starved) for n in range(num)

@@ -12,6 +12,7 @@ from assay.core.stage_rule import StageView
 from assay.dsl.expr.node import Compare, Num, Ref
 from assay.dsl.mix import Stage
 from assay.runtime.config.job import prepare
+from assay.runtime.audit.threshold import Thresholds
 from assay.runtime.config.override import read_overrides
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.run.build import build_plan
@@ -43,6 +44,21 @@ def test_run_is_evaluated_untrained_before_and_after_reinforcement(quickstart: R
     assert ["untrained", "warmup", "before", "learn", "after"] == [phase.name for phase in phases]
     sizes = dict.fromkeys(("spell", "caesar", "spiral", "sort"), 160)
     assert [sizes] * 3 == [phase.sizes for phase in phases if isinstance(phase, EvaluationSpec)]
+
+
+def test_canaries_stand_beside_the_tasks_of_every_evaluation() -> None:
+    rows = ", ".join(f"{{question: q{number}, expected: nobody}}" for number in range(3))
+    plan = plan_of(f"+domain.spell.data.canary=[{rows}]", "eval.tasks=2")
+    evaluations = [phase for phase in run_spec(plan).phases if isinstance(phase, EvaluationSpec)]
+    assert [{"spell": 2}] * 3 == [phase.canaries for phase in evaluations]
+    assert 3 == plan.entry("spell").splits["canary"].size
+    assert plan.digest != plan_of("eval.tasks=2").digest
+
+
+def test_ranges_of_terms_and_levels_of_the_audit_reach_the_coordinator(quickstart: RunPlan) -> None:
+    assert {"outcome.correct": (0.0, 1.0)} == run_spec(quickstart).entries[0].ranges
+    assert 0.75 == run_spec(plan_of("audit.length=0.75")).audit.length
+    assert run_spec(quickstart).audit == Thresholds()
 
 
 def test_nothing_is_published_while_demonstrations_are_imitated(quickstart: RunPlan) -> None:
