@@ -242,10 +242,6 @@ def _split(program: Program, split: Split, base: Path, registry: Registry) -> Sp
 
 def _levelled(program: Program, plan: SplitPlan, attributes: Mapping[str, Any], at: str) -> SplitPlan:
     """Return the training rows of all levels; each is opened once, to know that it can be and how many it has."""
-    if not plan.ref:
-        raise ConfigError("levels must be of a source, not of rows written out", got=", ".join(attributes), at=at)
-    if empty := [name for name, values in attributes.items() if not isinstance(values, list) or not values]:
-        raise ConfigError("an attribute must have a list of values, from easy to hard", got=", ".join(empty), at=at)
     levels = []
     for arguments in climb(attributes):
         level = LevelPlan(arguments, 1)
