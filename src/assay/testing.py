@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from assay.runtime.testing.algorithm import AlgorithmContract
     from assay.runtime.testing.case import Case
+    from assay.runtime.testing.chat_format import ChatFormatContract
     from assay.runtime.testing.config_dir import ConfigDirContract
     from assay.runtime.testing.contract import Contract, ContractBroken
     from assay.runtime.testing.domain import DomainContract
@@ -38,6 +39,7 @@ __all__ = [
     "HOSTILE",
     "AlgorithmContract",
     "Case",
+    "ChatFormatContract",
     "ConfigDirContract",
     "Contract",
     "ContractBroken",
@@ -68,6 +70,7 @@ _PUBLIC = {
     "HOSTILE": "assay.runtime.testing.hostile:HOSTILE",
     "AlgorithmContract": "assay.runtime.testing.algorithm:AlgorithmContract",
     "Case": "assay.runtime.testing.case:Case",
+    "ChatFormatContract": "assay.runtime.testing.chat_format:ChatFormatContract",
     "ConfigDirContract": "assay.runtime.testing.config_dir:ConfigDirContract",
     "Contract": "assay.runtime.testing.contract:Contract",
     "ContractBroken": "assay.runtime.testing.contract:ContractBroken",
