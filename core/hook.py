@@ -98,13 +98,13 @@ def assay_trainers() -> Sequence[Factory]:
 
 @hookspec
 def assay_launchers() -> Sequence[Factory]:
-    """Offer launchers, chosen by `launcher=`; made once by `assay train`."""
+    """Offer launchers, chosen by `launcher=`; made once by `assay train` from the processes that it is to start."""
     return ()
 
 
 @hookspec
 def assay_trackers() -> Sequence[Factory]:
-    """Offer experiment trackers, chosen by `tracker=`; made once beside the coordinator."""
+    """Offer experiment trackers, chosen by `tracker=`; each is made once in a process of its own beside the run."""
     return ()
 
 
@@ -116,7 +116,7 @@ def assay_stores() -> Sequence[Factory]:
 
 @hookspec
 def assay_chat_formats() -> Sequence[Factory]:
-    """Offer chat formats: from messages to token ids and back; named by the policy."""
+    """Offer chat formats: from messages to token ids and back; chosen by `policy.chat_format`, or named by the policy."""
     return ()
 
 
@@ -128,7 +128,7 @@ def assay_strategies() -> Sequence[Factory]:
 
 @hookspec
 def assay_exporters() -> Sequence[Factory]:
-    """Offer exporters of checkpoints to other formats."""
+    """Offer exporters of checkpoints to other formats, chosen by `assay export --to`."""
     return ()
 
 
