@@ -116,7 +116,7 @@ def assay_stores() -> Sequence[Factory]:
 
 @hookspec
 def assay_chat_formats() -> Sequence[Factory]:
-    """Offer chat formats: from messages to token ids and back; chosen by `policy.chat_format`, or named by the policy."""
+    """Offer chat formats: from messages to token ids and back; by `policy.chat_format` or the policy itself."""
     return ()
 
 
