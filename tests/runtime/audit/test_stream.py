@@ -61,11 +61,11 @@ def test_policy_that_runs_into_the_limit_because_length_is_paid_is_found() -> No
 
 def test_rare_slips_that_are_short_and_wrong_are_no_reward_for_length() -> None:
     def slips(group: int, dice: random.Random) -> Made:
-        made = honest(group, dice)
-        is_slip = dice.random() < 0.02
-        return Made({RIGHT: 0.0 if is_slip else made.terms[RIGHT]}, tokens=3 if is_slip else 5)
+        is_slip = group % 5 == 0 and dice.random() < 0.3
+        right = not is_slip if group % 5 == 0 else dice.random() < 0.5
+        return Made({RIGHT: float(right)}, tokens=3 if is_slip else 5)
 
-    assert [] == by(slips, 512)
+    assert [] == told(feed(audit(at=Thresholds()), groups(slips, 512)))
 
 
 def test_turns_are_judged_where_they_vary() -> None:
