@@ -96,3 +96,23 @@ def _group_lives(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.slow
+def test_process_of_the_command_is_spared_with_what_is_below_it_and_keeps_its_status() -> None:
+    code = f"""
+import subprocess, sys, time
+from assay.runtime.launch.orphan import adopt_orphans, descendants, end_descendants, spare
+import os
+adopt_orphans()
+tracker = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read(); sys.exit(7)"], stdin=-1)
+worker = subprocess.Popen([sys.executable, "-S", "-c", {SLEEP!r}])
+spare(tracker.pid)
+print(end_descendants() == [worker.pid], tracker.poll(), flush=True)
+tracker.stdin.close()
+os.waitid(os.P_PID, tracker.pid, os.WEXITED | os.WNOWAIT)
+end_descendants()
+print(tracker.wait(), flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert ("True None\n7\n", "") == (done.stdout, done.stderr)

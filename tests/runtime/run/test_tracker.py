@@ -1,0 +1,50 @@
+"""Which trackers a run has: by name, further ones beside it, and those that cannot be made are refused before it."""
+
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import pytest
+
+import assay
+from assay.core.error import AssayError
+from assay.core.leaf import Factory
+from assay.core.registry import Registry
+from assay.runtime import builtin
+from assay.runtime.config.setting import TrackerSettings
+from assay.runtime.run.build import _trackers
+
+
+@pytest.fixture
+def registry() -> Registry:
+    found = Registry()
+    found.add(builtin, "assay-rl", version("assay-rl"))
+    offer = assay.hookimpl(lambda: [Factory("needy", "fractions:Fraction", "Wants a number.")])
+    found.add(SimpleNamespace(assay_trackers=offer), "assay-rl", version("assay-rl"))
+    return found
+
+
+def test_run_has_no_tracker_unless_one_is_named(registry: Registry) -> None:
+    assert {} == _trackers(TrackerSettings("none"), registry)
+
+
+def test_run_has_the_named_tracker_and_further_ones(registry: Registry) -> None:
+    settings = TrackerSettings("jsonl", {"needy": {"numerator": 3}}, {"path": "x.jsonl"})
+    found = _trackers(settings, registry)
+    assert {"jsonl": {"path": "x.jsonl"}, "needy": {"numerator": 3}} == {n: one.arguments for n, one in found.items()}
+    assert found["jsonl"].ref.endswith("assay.runtime.tracker.jsonl:JsonlTracker")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (TrackerSettings("jsnl"), "unknown tracker `jsnl`. did you mean `jsonl`?"),
+        (TrackerSettings("none", {"jsnl": {}}), "unknown tracker `jsnl`"),
+        (TrackerSettings("jsonl", {}, {"path": ""}), "tracker.path must name a file"),
+        (TrackerSettings("none", {"needy": {"numerator": "x"}}), "a tracker must be made, got ValueError"),
+        (TrackerSettings("none", {"jsonl": {"pth": "x"}}), "a tracker must be made, got TypeError"),
+    ],
+)
+def test_tracker_that_cannot_be_made_is_refused(registry: Registry, settings: TrackerSettings, message: str) -> None:
+    with pytest.raises(AssayError) as caught:
+        _trackers(settings, registry)
+    assert message in str(caught.value)
