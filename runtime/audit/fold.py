@@ -111,7 +111,7 @@ class Fold:
         if top - min(rewards) <= EQUAL:
             return
         centred = [value - reward for value in rewards]
-        self.spread = sum(map(mul, centred, rewards))
+        self.spread = sum(map(mul, centred, centred))
         pulls = [sum(map(mul, centred, column)) for column in columns]
         self.pulls = [*pulls, self.spread - sum(pulls)]
         turns = [play.turns for play in plays]

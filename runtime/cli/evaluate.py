@@ -15,6 +15,7 @@ from assay.core.trajectory import WeightVersion
 from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.cli.train import watch
 from assay.runtime.config.option import parameters, refused
+from assay.runtime.observe.audit_section import audit_line
 from assay.runtime.observe.reading import Reading
 from assay.runtime.run.coordination import AFTER
 from assay.runtime.run.folder import RunFolder, make_folder
@@ -76,6 +77,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     outcome = watch(plan, folder, terminal, started_s)
     for row in columns(accuracy_table(outcome.summary)):
         terminal.print(row)
+    if line := audit_line(outcome.summary.get("audit", {})):
+        terminal.print(line)
     if outcome.status:
         terminal.complain(f"{terminal.paint('ended', 'error', err=True)}: {outcome.reason}")
     return outcome.status

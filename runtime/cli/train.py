@@ -14,6 +14,7 @@ from assay.runtime.cli.terminal import Terminal, columns
 from assay.runtime.config.job import Job
 from assay.runtime.judge.account import judge_table
 from assay.runtime.launch.run import Outcome, launch
+from assay.runtime.observe.audit_section import audit_line
 from assay.runtime.observe.summary import share_line, table
 from assay.runtime.preflight.golden import require_golden
 from assay.runtime.review.question import people_of
@@ -89,6 +90,8 @@ def show_outcome(outcome: Outcome, folder: RunFolder, terminal: Terminal) -> Non
         f"{episodes['evaluated']} evaluated, {episodes['in_flight']} in flight, dropped: {dropped}"
     )
     if line := share_line(outcome.summary):
+        terminal.print(line)
+    if line := audit_line(outcome.summary.get("audit", {})):
         terminal.print(line)
     if "judge" in outcome.summary:
         for row in columns(judge_table(outcome.summary["judge"])):

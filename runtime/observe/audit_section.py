@@ -47,6 +47,16 @@ def audit_section(audit: Mapping[str, Any], run: str) -> str:
     return "".join(parts)
 
 
+def audit_line(audit: Mapping[str, Any]) -> str:
+    """Return the findings of a run as one line; empty where there is none."""
+    found = {name: list(dict.fromkeys(one["name"] for one in entry["findings"])) for name, entry in audit.items()}
+    named = [f"{name} {' '.join(names)}" for name, names in found.items() if names]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"audit: {', '.join(named[:_NAMED])}{more}" if named else ""
+
+
+# Domains that a line names.
+_NAMED = 8
 _DOMAIN_HEADS = (
     *("domain", "groups", "pass rate", "without spread", "tokens", "their rise", "reward with tokens"),
     *("equal siblings", "canaries solved"),

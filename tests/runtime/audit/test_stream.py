@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from audit_stream import RIGHT, SMALL, Made, Play, Policy, audit, feed, groups, honest, told
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.runtime.audit.stream import Audit
@@ -233,27 +233,38 @@ def test_shares_of_terms_are_those_of_the_variance_within_groups() -> None:
     assert [1.0, 0.0] == pytest.approx([row.share for row in one.rows()])
 
 
-def test_groups_count_in_the_order_they_were_planned() -> None:
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_count_in_the_order_they_were_planned(seed: int) -> None:
     stream = groups(paid_by_length(1.0), 256)
-    in_order = feed(audit(), stream)
+    one, dice = audit(), random.Random(seed)
+    numbers = list(range(len(stream)))
+    alarms = []
+    # A batch of groups is planned, and ends in any order, before the next.
+    while numbers:
+        batch, numbers = numbers[: (size := dice.randint(1, 40))], numbers[size:]
+        for number in batch:
+            one.plan(number)
+        dice.shuffle(batch)
+        for number in batch:
+            alarms += one.end(number, number, stream[number])
+    assert feed(audit(), stream) == alarms
 
-    @settings(max_examples=10, deadline=None)
-    @given(st.randoms(use_true_random=False))
-    def check(dice: random.Random) -> None:
-        one = audit()
-        numbers = list(range(len(stream)))
-        # A batch of groups is planned and ends in any order before the next.
-        alarms = []
-        while numbers:
-            batch, numbers = numbers[: (size := dice.randint(1, 40))], numbers[size:]
-            for number in batch:
-                one.plan(number)
-            dice.shuffle(batch)
-            for number in batch:
-                alarms += one.end(number, number, stream[number])
-        assert in_order == alarms
 
-    check()
+@given(st.lists(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=6), min_size=8, max_size=8))
+def test_no_reward_however_large_or_small_ends_a_run(rewards: list[list[float]]) -> None:
+    at = Thresholds(block=1, min_window=1, min_trend=1, min_spread=1, min_tasks=1)
+    one = audit((RIGHT, INVALID), at)
+    plays = [
+        [
+            Play(i, value, value > 0, {RIGHT: value, INVALID: -abs(value)}, 1 + i, answer=1)
+            for i, value in enumerate(group)
+        ]
+        for group in rewards
+    ]
+    feed(one, plays)
+    assert 8 == one.total.groups
+    assert one.figures()["groups"] == 8
+    one.rows()
 
 
 def test_group_that_was_taken_back_and_one_without_a_score_count_in_nothing() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from assay.runtime.audit.finding import NAMES
-from assay.runtime.observe.audit_section import LOOK_AT, audit_section
+from assay.runtime.observe.audit_section import LOOK_AT, audit_line, audit_section
 
 FIGURES: dict[str, Any] = {
     "groups": 256, "episodes": 2048, "window_groups": 256, "trend_groups": 256, "pass_rate": 0.5,
@@ -61,3 +61,10 @@ def test_terms_stand_with_their_shares_and_rises() -> None:
 
 def test_domain_that_was_not_played_has_no_row() -> None:
     assert "<td>docs</td>" not in audit_section({"math": entry(), "docs": entry(groups=0)}, "runs/x")
+
+
+def test_line_names_domains_with_findings_once() -> None:
+    audit = {"math": entry(finding("length"), finding("length"), finding("floor")), "docs": entry()}
+    assert "audit: math length floor" == audit_line(audit)
+    assert "" == audit_line({"docs": entry()})
+    assert audit_line({f"d{number}": entry(finding("floor")) for number in range(10)}).endswith("d7 floor and 2 more")
