@@ -2,7 +2,8 @@
 
 Staleness at consumption is bounded by waiting: a batch is not formed while it would leave behind more groups than the
 batches up to the step they are due at can hold. So the trainer waits for a slow group instead of dropping it, and
-quick ones do not jump ahead of it for ever.
+quick ones do not jump ahead of it for ever. What people have answered takes its turn like what was admitted then,
+unless that would make another group late.
 """
 
 import random
@@ -16,6 +17,7 @@ from assay.core.trajectory import WeightVersion
 from assay.core.wire import BatchReady, Split
 from assay.runtime.coordinator import credit, feed, record, share
 from assay.runtime.coordinator.instruction import Instruction
+from assay.runtime.coordinator.patience import is_patient
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.coordinator.state import Group, Run, TakenBatch
 from assay.runtime.coordinator.transition import step as move
@@ -112,7 +114,18 @@ def _choose(run: Run, stage: StageSpec, step: int) -> list[Group] | None:
     """Return the groups of a step, those due first before others; None while too few are ready or others must come."""
     if len(run.ready) < stage.batch:
         return None
-    ready = sorted(run.ready.values(), key=lambda group: (credit.due(run, stage, group), group.number))
+    in_turn = sorted(run.ready.values(), key=lambda group: (credit.turn(run, stage, group), group.number))
+    if not any(is_patient(group.entry) for group in in_turn):
+        return _take(run, stage, step, in_turn)
+    last = sorted(in_turn, key=lambda group: is_patient(group.entry))
+    return _take(run, stage, step, in_turn, is_strict=True) or _take(run, stage, step, last)
+
+
+def _take(run: Run, stage: StageSpec, step: int, ready: list[Group], *, is_strict: bool = False) -> list[Group] | None:
+    """Return the first groups of `ready`; None while others must come before or beside them.
+
+    With `is_strict` also where nothing more comes and some of the rest would be late.
+    """
     own = [group for group in run.groups.values() if group.stage == run.curriculum.phase and group.state != "batched"]
     counts: list[tuple[str | None, int]] = [*stage.per_entry.items()] or [(None, stage.batch)]
     chosen: list[Group] = []
@@ -122,8 +135,10 @@ def _choose(run: Run, stage: StageSpec, step: int) -> list[Group] | None:
             return None
         taken = {group.number for group in first}
         left = [group for group in own if name in (None, group.entry.name) and group.number not in taken]
-        is_waiting = any(group.state == "open" for group in left)
-        if is_waiting and not credit.can_consume((credit.due(run, stage, group) for group in left), step, count):
+        # People may take hours; the trainer never waits for them.
+        is_waiting = any(group.state == "open" and not is_patient(group.entry) for group in left)
+        dues = (credit.due(run, stage, group) for group in left)
+        if (is_waiting or is_strict) and not credit.can_consume(dues, step, count):
             return None
         chosen.extend(first)
     return sorted(chosen, key=lambda group: group.number)

@@ -18,7 +18,7 @@ from assay.runtime.coordinator.share import group_shares
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Group, Run
 
-# Later than any step: what waits for people is not due.
+# Later than any step: what waits for people is never due.
 NEVER = 1 << 40
 
 
@@ -76,9 +76,15 @@ def entry_credit(run: Run, stage: StageSpec, entry: EntrySpec) -> int:
 
 
 def due(run: Run, stage: StageSpec, group: Group) -> int:
-    """Return the last step that may consume a group: its weights are at least as new as when it was admitted."""
-    if group.state == "open" and is_patient(group.entry):
-        return NEVER
+    """Return the last step that may consume a group: its weights are at least as new as when it was admitted.
+
+    One that waits for people, or has waited for them, has no such step.
+    """
+    return NEVER if is_patient(group.entry) else turn(run, stage, group)
+
+
+def turn(run: Run, stage: StageSpec, group: Group) -> int:
+    """Return the step at which a group's turn has come: the last that may consume it, counted from an answer."""
     return group.oldest.step + max_staleness(run, stage, group.entry.tier) + 1
 
 

@@ -12,15 +12,15 @@ from assay.runtime.coordinator.watchdog import Watchdog
 STEPS, BATCH, SIBLINGS = 30, 2, 4
 
 
-def waiting_run() -> RunSpec:
-    """A quick domain, and one that waits for people with two groups of it in flight at most."""
+def waiting_run(num_asked: int = 2) -> RunSpec:
+    """A quick domain, and one that waits for people with so many groups of it in flight at most."""
     return spec(
         entries=(
             entry("quick", share=0.7, max_verify_s=10.0),
             entry("asked", share=0.3, tier="human", max_verify_s=600_000.0),
         ),
         phases=(StageSpec("rl", "rl", batch=BATCH, steps=STEPS, max_staleness=1),),
-        tiers={"human": TierSpec(inflight=2 * SIBLINGS)},
+        tiers={"human": TierSpec(inflight=num_asked * SIBLINGS)},
         watchdog_s=100.0,
     )
 
@@ -85,6 +85,26 @@ def test_answered_group_is_trained_and_within_the_bound_of_its_answer(world: Wor
     # Behind the groups that stood in line before it, and before what was admitted after it.
     assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
     assert STEPS == world.core.run.curriculum.trainer_step
+    assert 0 == world.core.run.anomalies.get("over_stale", 0)
+
+
+def test_many_answers_at_once_hold_nobody_up_and_make_nobody_late(tmp_path: Path) -> None:
+    world = World(waiting_run(10), tmp_path / "ledger.sqlite")
+    desk = Desk(world)
+    desk.run(80)
+    asked = {order.episode for order in desk.kept}
+    step = world.core.run.curriculum.frontier
+    assert len(asked) >= 6 * SIBLINGS and 5 < step < STEPS - 12
+    # Some stay unanswered: nobody waits for them either.
+    later = desk.kept[-SIBLINGS:]
+    desk.kept = desk.kept[:-SIBLINGS]
+    desk.answer()
+    desk.kept = later
+    desk.run(800)
+    assert STEPS == world.core.run.curriculum.trainer_step
+    steps = [number for (_, number), episodes in world.trained.items() if asked & set(episodes)]
+    assert len(asked) - SIBLINGS == sum(len(asked & set(episodes)) for episodes in world.trained.values())
+    assert step < min(steps) and max(steps) <= step + 12
     assert 0 == world.core.run.anomalies.get("over_stale", 0)
 
 
