@@ -10,8 +10,8 @@ from assay.runtime.observe.reading import Reading
 
 # Steps, and events, that are held at a time: the ledger is the queue.
 PAGE = 256
-ALARMS = frozenset({"fault", "failed", "starved", "worker_lost", "worker_refused"})
-"""Events that somebody should look at; those that begin with `alarm` are of that kind too."""
+ALARMS = frozenset({"audit", "failed", "fault", "rows_lost", "starved", "worker_lost", "worker_refused"})
+"""Events that somebody should look at."""
 
 
 def read_page(ledger: Path, after: Position, size: int = PAGE) -> list[Step | Event]:
@@ -49,4 +49,4 @@ def _events(reading: Reading, after: int) -> Iterator[Event]:
             accuracies = accuracies or reading.accuracies()
             found = accuracies.get(detail.partition(" at ")[0], {})
             figures = {entry: one.share for entry, one in found.items() if one.share is not None}
-        yield Event(number, at_s, what, detail, what in ALARMS or what.startswith("alarm"), figures)
+        yield Event(number, at_s, what, detail, what in ALARMS, figures)
