@@ -1,7 +1,8 @@
 """What a reviewer is shown next.
 
-Questions that a run waits for come first. Then follow the sample and the disputed episodes, mixed in an order of
-chance, so that their place says nothing about why they are there. A share of both is for two reviewers.
+Questions that a run waits for come first, group by group: a group is trained once all of it is answered. Then follow
+the sample and the disputed episodes, mixed in an order of chance, so that their place says nothing about why they are
+there. A share of both is for two reviewers.
 """
 
 import time
@@ -137,21 +138,20 @@ class Choice:
         if not asked:
             return [], []
         answered = {(mark.episode, mark.about) for mark in self._store.marks()}
-        waiting, done = [], []
+        waiting: list[tuple[int, float, Asked]] = []
+        done: list[Asked] = []
         for one in asked:
             row = self._ledger.execute(
-                "SELECT e.state, g.entry FROM episode e JOIN grp g USING (grp) WHERE e.episode = ?", (one.episode,)
+                "SELECT e.state, g.entry, g.grp FROM episode e JOIN grp g USING (grp) WHERE e.episode = ?",
+                (one.episode,),
             ).fetchone()
             if row is None or row[1] not in self._programs:
                 continue
             if (one.episode, one.id) in answered:
                 done.append(one)
             elif one.origin == "regrade" or row[0] == "rolled":
-                waiting.append(one)
-        order = {
-            episode: at for at, episode in enumerate(sample.shuffled([o.episode for o in waiting], self._wish.seed))
-        }
-        return sorted(waiting, key=lambda one: order[one.episode]), done
+                waiting.append((row[2], sample.draw(self._wish.seed, "order", one.episode), one))
+        return [one for *_, one in sorted(waiting, key=lambda item: item[:2])], done
 
     def _audited(self) -> list[tuple[int, str]]:
         """Return episodes and why they were chosen, in the order in which they are shown."""
