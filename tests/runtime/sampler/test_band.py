@@ -37,3 +37,10 @@ def test_uniform_forgets_what_it_has_seen() -> None:
 def test_a_band_that_cannot_be_meant_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         Band(**options)
+
+
+def test_a_band_leaves_no_task_out_of_reach() -> None:
+    found = draws(Band(low=0.2, high=0.8, explore=0.1), SEEN)
+    # 4000 draws, a tenth of them from all 20 tasks: also those that were never solved, or never seen.
+    assert set(range(20)) == set(found)
+    assert min(found.values()) > 5
