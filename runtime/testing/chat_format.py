@@ -11,7 +11,7 @@ from typing import ClassVar
 from assay.core.array import Array
 from assay.core.chat import ChatFormat
 from assay.core.leaf import Factory
-from assay.core.message import Message, ToolResultPart
+from assay.core.message import Message, Role, ToolResultPart
 from assay.core.trajectory import FinishReason
 from assay.runtime.policy.architecture import Architecture
 from assay.runtime.testing.factory import FactoryContract
@@ -100,8 +100,9 @@ class ChatFormatContract(FactoryContract):
     def test_every_role_can_speak(self) -> None:
         """System, user, assistant and a tool's result: what is said is in the prompt, and other words are others."""
         chat = self._open()
-        for role in ("system", "user", "assistant"):
-            found = [chat.encode([Message.of_text(role, word), _user("x")]) for word in ("one", "two")]  # type: ignore[arg-type]
+        roles: tuple[Role, ...] = ("system", "user", "assistant")
+        for role in roles:
+            found = [chat.encode([Message.of_text(role, word), _user("x")]) for word in ("one", "two")]
             self.require(found[0] != found[1], f"what the {role} says must be in the prompt", got=found[0])
         results = [chat.encode_next([Message("tool", (ToolResultPart("1", word),))]) for word in ("one", "two")]
         self.require(results[0] != results[1], "what a tool returns must be in the prompt", got=results[0])
@@ -112,7 +113,7 @@ class ChatFormatContract(FactoryContract):
 
         chat = self._open()
         tokenizer = read_tokenizer(self._folder())
-        for mark in sorted({tokenizer.id_to_token(one) for one in chat.stop_ids}):
+        for mark in sorted({tokenizer.id_to_token(one) or "" for one in chat.stop_ids}):
             text = f"before {mark} behind"
             plain = sum(one in chat.stop_ids for one in chat.encode([_user("before behind")]).to_list())
             prompt = sum(one in chat.stop_ids for one in chat.encode([_user(text)]).to_list())
@@ -140,7 +141,7 @@ def _user(text: str) -> Message:
     return Message.of_text("user", text)
 
 
-def _difference(actual: list[int], expected: list[int]) -> str:
+def _difference(actual: Sequence[float], expected: Sequence[float]) -> str:
     pairs = enumerate(zip(actual, expected, strict=False))
     place = next((index for index, (a, b) in pairs if a != b), min(len(actual), len(expected)))
     return f"{actual[place : place + 5]} instead of {expected[place : place + 5]} at {place}"

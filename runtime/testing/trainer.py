@@ -71,9 +71,8 @@ class TrainerContract(FactoryContract):
             self.require(first.num_tokens == len(trained), f"{len(trained)} tokens are trained", got=first.num_tokens)
             norm_is_one = math.isfinite(first.grad_norm) and first.grad_norm > 0
             self.require(norm_is_one, "a gradient must have a norm", got=first.grad_norm)
-            for _ in range(4):
-                last = trainer.update(batch, _settings("sft"))
-            self.require(last.loss < first.loss, "imitation must get better on its own batch", got=last.loss)
+            losses = [trainer.update(batch, _settings("sft")).loss for _ in range(4)]
+            self.require(losses[-1] < first.loss, "imitation must get better on its own batch", got=losses)
 
     def test_the_loss_of_reinforcement_is_the_clipped_surrogate(self) -> None:
         """With the behaviour's log-probs its own the ratio is 1 and the loss is -mean(A); far ones are clipped."""

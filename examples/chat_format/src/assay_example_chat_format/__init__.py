@@ -34,10 +34,10 @@ class TaggedChat:
         self._tokenizer = read_tokenizer(folder)
         self._tokenizer.encode_special_tokens = True
         marks = json.loads((folder / "tokenizer_config.json").read_bytes())
-        ids = [self._tokenizer.token_to_id(str(marks.get(key))) for key in ("sep_token", "eos_token")]
-        if None in ids:
+        separator, end = (self._tokenizer.token_to_id(str(marks.get(key))) for key in ("sep_token", "eos_token"))
+        if separator is None or end is None:
             raise ConfigError("the format `tagged` needs a sep_token and an eos_token", at=folder)
-        self._separator, self._end = ids
+        self._separator, self._end = separator, end
         self.stop_ids: tuple[int, ...] = (self._end,)
         self.pad_id: int = self._end
 
@@ -70,9 +70,8 @@ class TaggedChat:
 
 
 def _text(message: Message) -> str:
-    return "\n".join([message.text, *(part.text for part in message.parts if isinstance(part, ToolResultPart))]).strip(
-        "\n"
-    )
+    results = [part.text for part in message.parts if isinstance(part, ToolResultPart)]
+    return "\n".join(filter(None, [message.text, *results]))
 
 
 TAGGED = Factory("tagged", TaggedChat, "Every message begins with who speaks.")

@@ -48,7 +48,8 @@ class TorchTrainer:
         self.group, self.data_rank, self.data_size = OneRank(), 0, 1
         self._folder, self._device = Path(policy), torch.device(device)
         self._shape = Architecture.read(self._folder)
-        self._model: Any = AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32).to(self._device).eval()
+        model: Any = AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32)
+        self._model = model.to(self._device).eval()
         # transformers keeps the gradient from the row of the pad token, which may stand in a text like any other.
         self._model.get_input_embeddings().padding_idx = None
         named = dict(self._model.named_parameters())
@@ -81,9 +82,11 @@ class TorchTrainer:
             totals += sums.sums.cpu()
             denominator += int(sums.denominator)
         loss = float(totals[0]) / denominator
+        gradients = []
         for parameter in self._parameters.values():
-            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad / denominator
-        norm = float(torch.nn.utils.get_total_norm([one.grad for one in self._parameters.values()]))
+            gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad / denominator)
+            parameter.grad = gradients[-1]
+        norm = float(torch.nn.utils.get_total_norm(gradients))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise TrainerError("a loss and its gradient must be finite", got=f"{loss} and {norm}")
         torch.nn.utils.clip_grads_with_norm_(self._parameters.values(), settings.max_grad_norm, torch.tensor(norm))
