@@ -75,9 +75,14 @@ def train(command: Callable[..., Command], sandbox: str, boxes: Boxes) -> Comman
     """Train with a verify worker that is killed while it grades, and see that none of its boxes is left."""
     run = command("train", "curriculum=code.yaml", f"sandbox={sandbox}", "eval.tasks=2", *SMALL)
     run.until(lambda status: status["step"] >= 41 and bool(boxes()))
-    held = boxes()
-    os.kill(run.processes()["verify-0"]["pid"], signal.SIGKILL)
-    run.until(lambda _: not held & boxes())
+    held, killed = boxes(), run.processes()["verify-0"]["pid"]
+    os.kill(killed, signal.SIGKILL)
+
+    def is_reaped(_: object) -> bool:
+        successor = run.processes()["verify-0"]
+        return successor["is_alive"] and successor["pid"] != killed and not held & boxes()
+
+    run.until(is_reaped)
     assert 0 == run.wait(), run.output
     assert set() == boxes()
     return run
