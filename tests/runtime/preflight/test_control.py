@@ -107,3 +107,16 @@ def test_subject_without_rows_is_no_pass(subject: Subject, tmp_path: Path) -> No
     with VerifierHost(folder=tmp_path) as host:
         trials = try_controls([empty], host, 8)
     assert ["DA001: data.eval must have rows, got none"] * 2 == [trial.problem for trial in trials]
+
+
+def test_control_that_needs_a_person_is_left_to_people_and_the_rest_is_tried(registry: Registry) -> None:
+    text = DOMAIN.replace(b"  said: text.equal(word)\n", b'  said: text.equal(word)\n  person: human.mark("Ok?")\n')
+    text = text.replace(b"reward:\n", b"reward:\n  gate:\n    - {if: said.equal, else: 0}\n")
+    text = text.replace(b"1.0*said.equal", b"0.5*said.equal + 0.5*person.mark")
+    compiled = compile_bytes(text, registry, "tried.yaml", Path("."))
+    with VerifierHost() as host:
+        oracle, nop = try_controls([subject_of("tried", compiled, registry, BUILTIN)], host, 2)
+    assert ("", False) == (oracle.problem, oracle.is_lost)
+    assert "`person` asks a person, who cannot be tried before a run" == oracle.note
+    # Its gate closes before anybody is asked.
+    assert ((0.0, 0.0), "", "") == (nop.rewards, nop.problem, nop.note)
