@@ -28,6 +28,9 @@ def test_time_goes_on_after_the_answer() -> None:
             own = OwnTime(scope)
             own.stop()
             own.go_on()
+            deadline = scope.when()
+            assert deadline is not None
+            assert deadline < asyncio.get_running_loop().time() + 0.1
             await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):

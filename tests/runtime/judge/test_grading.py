@@ -146,7 +146,8 @@ def test_equal_answers_are_asked_about_once_also_in_another_life(
 def test_changed_rubric_or_model_asks_anew(server: JudgeServer, make_desk: MakeDesk, tmp_path: Path) -> None:
     cache = tmp_path / "judge.sqlite"
     for old, new in (("", ""), ("Is it kind?", "Is it rude?"), ("large@1", "large@2")):
-        grade(make_desk(DOMAIN.replace(old, new) if old else DOMAIN, cache=cache), "hello")
+        (verdict,) = grade(make_desk(DOMAIN.replace(old, new) if old else DOMAIN, cache=cache), "hello")
+        assert 0 == verdict.measurements["quality"].num_cached
     assert 3 == len(server.bodies)
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from judge_server import FORM, texts
 
-from assay.core.error import JudgeError
+from assay.core.error import JudgeError, JudgeOutage
 from assay.core.judge import JudgeReply, JudgeRequest
 from assay.runtime.judge.guard import Sheet, Unreadable, is_suspicious, read_reply, write_sheet
 from assay.runtime.verifier.judge import Preference, Score, judge_prefer, judge_score
@@ -137,6 +137,17 @@ def test_reply_out_of_form_is_asked_for_again_and_told_why() -> None:
 def test_model_that_never_keeps_to_the_form_gives_no_score() -> None:
     with pytest.raises(Unreadable):
         score(lambda prompt, form: f"{form}banana", "4")
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_judge_that_is_away_gives_no_score(samples: int) -> None:
+    def away(prompt: str, form: str) -> str:
+        raise JudgeOutage("a judge must be there")
+
+    with pytest.raises(JudgeOutage):
+        score(away, "4", samples=samples)
+    with pytest.raises(JudgeOutage):
+        prefer(away, "4", "5", samples=samples)
 
 
 def test_refused_answer_is_worth_nothing_and_costs_nothing() -> None:
