@@ -198,10 +198,10 @@ def _sampler(use: Use, registry: Registry) -> FactoryPlan:
     return plan
 
 
-def _trackers(settings: TrackerSettings, registry: Registry) -> dict[str, FactoryPlan]:
+def _trackers(tracker: TrackerSettings, registry: Registry) -> dict[str, FactoryPlan]:
     """Return the trackers of a run by name; what one refuses is refused here, its process would only fail."""
-    wanted = {} if settings.name == "none" else {settings.name: settings.options}
-    wanted |= settings.also
+    wanted = {} if tracker.name == "none" else {tracker.name: tracker.options}
+    wanted |= tracker.also
     plans = {}
     for name, options in wanted.items():
         plans[name] = FactoryPlan(registry.find("tracker", name).ref, options)

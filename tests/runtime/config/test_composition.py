@@ -139,8 +139,8 @@ def test_every_key_changes_the_settings_or_is_refused(composed: Compose) -> None
         for group, below in base.job.items()
         if group not in ("domain", "curriculum")
         for key, value in below.items()
-        # A policy from a folder makes the keys of a new one idle.
-        if (group, key) != ("policy", "path")
+        # A policy from a folder makes the keys of a new one idle; a mapping is changed by its keys.
+        if (group, key) != ("policy", "path") and not isinstance(value, dict)
     }
     found = composed(*(f"{key}={new}" for key, (_, new) in values.items()))
     refused = {int(one.span.path[len("<override ") : -1]) for one in found.findings}
@@ -159,6 +159,13 @@ def test_every_key_changes_the_settings_or_is_refused(composed: Compose) -> None
     # Nothing is registered under the new names, and every stage of the quickstart states its own batch.
     keys = {key for index, key in enumerate(values, start=1) if index in refused}
     assert keys <= {"trainer.batch", "eval.strategy", *(key for key in values if key.endswith(".name"))}
+
+
+def test_further_trackers_are_named_with_their_options(composed: Compose) -> None:
+    found = composed("tracker=jsonl", "+tracker.also.recorder={project: mine}", "+tracker.also.plain={}")
+    assert () == found.findings
+    assert found.settings is not None
+    assert {"recorder": {"project": "mine"}, "plain": {}} == found.settings.tracker.also
 
 
 def test_every_value_says_where_it_comes_from(composed: Compose) -> None:
