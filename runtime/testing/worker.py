@@ -54,7 +54,7 @@ class WorkerContract(Contract):
         """Processes in sessions of their own, left behind in this leaf's process, are gone with the reply."""
         self._case_outcomes()
         mark = self._bench().endanger("fork", _HAZARD_S)[1]
-        left = _processes(f"{MARK}{mark}")
+        left = processes(f"{MARK}{mark}")
         self.require(not left, "no process may outlive the call that started it", got=left)
         self._survives("nothing", _HAZARD_S)
 
@@ -134,7 +134,8 @@ def measured(outcome: Outcome) -> Mapping[str, Any] | None:
     return None if outcome.measurement is None else outcome.measurement.signals
 
 
-def _processes(name: str) -> list[int]:
+def processes(name: str) -> list[int]:
+    """Return the processes of a name, whoever's they are."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

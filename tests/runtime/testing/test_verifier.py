@@ -1,5 +1,7 @@
 """A verifier that breaks a clause is told so; one that breaks none passes; one that declares otherwise is not asked."""
 
+import subprocess
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 from tests.runtime.testing.clause import unseen
 
 from assay.core.registry import Registry
-from assay.runtime.testing import bench
+from assay.runtime.testing import bench, hazard, worker
 from assay.testing import Case, VerifierContract
 
 CASES = [Case("a", {"expected": "a"}, {"equal": True}), Case("b", {"expected": "a"}, {"equal": False})]
@@ -82,3 +84,14 @@ def test_hazards_are_what_they_are_called(wrong: ModuleType, registry: Registry)
     assert outcomes["hang"].is_timeout
     assert "SIGSEGV" in outcomes["crash"].detail
     assert "exited with 0" in outcomes["exit"].detail
+
+
+def test_processes_that_a_bomb_left_are_found_by_name() -> None:
+    name = f"{hazard.MARK}0"
+    program = f"import ctypes; ctypes.CDLL(None).prctl(15, {name.encode()!r}, 0, 0, 0); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert [process.pid] == worker.processes(name)
+        process.kill()
+    assert [] == worker.processes(name)
