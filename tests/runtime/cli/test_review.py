@@ -12,14 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "regrade"))
-
-from world import World
 
 from assay.core.error import AssayError
 from assay.core.verdict import Scored
@@ -44,14 +43,14 @@ PROMPT = "[y/n, s u o m ? q] "
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("reviewed") / "stored")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    world = import_module("world").World(tmp_path_factory.mktemp("reviewed") / "stored")
     yield world
     world.host.close()
 
 
 @pytest.fixture
-def folder(world: World, tmp_path: Path) -> Path:
+def folder(world: Any, tmp_path: Path) -> Path:
     path = tmp_path / "runs" / "stored"
     shutil.copytree(world.folder.path, path)
     return path
@@ -337,7 +336,7 @@ group: {size: 2, min_scored: 2}
 class Live:
     """A real inline run whose verdicts people give."""
 
-    def __init__(self, world: World, path: Path, answer: str = "\x1b[31mso kind\u202e") -> None:
+    def __init__(self, world: Any, path: Path, answer: str = "\x1b[31mso kind\u202e") -> None:
         compiled = compile_bytes(KIND.encode().replace(b"\\x1b", b"\\\\x1b"), world.registry, "kind.yaml", Path("."))
         self.plan = try_plan(build_entry("kind", 1.0, compiled, world.registry), "stub", world.registry, tasks=3)
         self.folder = inline_folder(path)
@@ -353,7 +352,7 @@ class Live:
             return {row.episode: row.verdict for row in stored.graded("kind")}
 
 
-def test_run_takes_answers_while_it_goes_on(world: World, tmp_path: Path, speak: Speak) -> None:
+def test_run_takes_answers_while_it_goes_on(world: Any, tmp_path: Path, speak: Speak) -> None:
     live = Live(world, tmp_path / "live")
     inline = live.start()
     talk = speak(live.folder.path, "--as", "ann", "--only", "questions", "--wait")
@@ -373,7 +372,7 @@ def test_run_takes_answers_while_it_goes_on(world: World, tmp_path: Path, speak:
         assert {} == reading.unscored()
 
 
-def test_run_that_ended_before_the_answers_finds_them_when_it_goes_on(world: World, tmp_path: Path) -> None:
+def test_run_that_ended_before_the_answers_finds_them_when_it_goes_on(world: Any, tmp_path: Path) -> None:
     live = Live(world, tmp_path / "live")
     with pytest.raises(AssayError, match="must be over within"):
         live.start().run(1.0)
@@ -388,7 +387,7 @@ def test_run_that_ended_before_the_answers_finds_them_when_it_goes_on(world: Wor
         assert 3 == len(store.questions())
 
 
-def test_answer_undone_after_the_run_took_it_leaves_the_ledger(world: World, tmp_path: Path, speak: Speak) -> None:
+def test_answer_undone_after_the_run_took_it_leaves_the_ledger(world: Any, tmp_path: Path, speak: Speak) -> None:
     live = Live(world, tmp_path / "live")
     inline = live.start()
     talk = speak(live.folder.path, "--as", "ann", "--only", "questions", "--wait")

@@ -4,13 +4,13 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "regrade"))
-
-from world import World
 
 from assay.runtime.launch.run import empty_summary
 from assay.runtime.observe.people_section import people_section, people_summary, refresh
@@ -19,14 +19,14 @@ from assay.runtime.run.folder import RunFolder
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("people") / "stored")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    world = import_module("world").World(tmp_path_factory.mktemp("people") / "stored")
     yield world
     world.host.close()
 
 
 @pytest.fixture
-def folder(world: World, tmp_path: Path) -> RunFolder:
+def folder(world: Any, tmp_path: Path) -> RunFolder:
     path = tmp_path / "stored"
     shutil.copytree(world.folder.path, path)
     return RunFolder(path)
