@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assay_example_judge import MESSAGES
 from assay_example_judge.judge import MessagesJudge
 
 import assay
 from assay.runtime.cli import main
+from assay.testing import JudgeContract
 
 REQUEST = assay.JudgeRequest("large@1", (("system", "Be fair."), ("user", "How good?")), 64, 0.5)
 DOMAIN = """\
@@ -34,6 +36,7 @@ controls:
   oracle: {answer: "All is spring.", reward: "> 0.8"}
   nop: {answer: "No.", reward: "< 0.2"}
 """
+WELL = """{"content": [{"type": "text", "text": "All is well."}], "usage": {"input_tokens": 11, "output_tokens": 7}}"""
 FORM = re.compile(r"grade [0-9a-f]{24} = ")
 
 
@@ -130,3 +133,6 @@ def test_domain_is_graded_through_an_outage(server: Server, tmp_path: Path, caps
     assert 0 == main(words), capsys.readouterr()
     assert "controls.oracle  reward > 0.8  got 0.9  1 row" in capsys.readouterr().out
     assert 4 == len(server.asked)
+
+
+TestMessages = JudgeContract.of(MESSAGES, reply=WELL)
