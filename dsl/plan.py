@@ -29,6 +29,7 @@ class Resources(msgspec.Struct, frozen=True):
         verifiers: Processes that verify, one verification at a time each.
         trainers: Trainer ranks.
         slots: Episodes that one rollout process plays at once.
+        questions: Questions to a judge that one verify process has out at once.
         batch: Groups of one step where a stage states none.
         max_staleness: Updates between the weights that sampled and those that are trained.
     """
@@ -38,6 +39,7 @@ class Resources(msgspec.Struct, frozen=True):
     verifiers: int = 1
     trainers: int = 1
     slots: int = 64
+    questions: int = 1
     batch: int = 32
     max_staleness: int = 1
 
@@ -229,8 +231,9 @@ class _Builder:
                 entries = tuple(name for name in everything if self.facts[name].tier == tier)
                 if entries:
                     workers = self.resources.verifiers
+                    at_once = workers * self.resources.questions if tier == "judge" else workers
                     cost = self.mean_cost(entries)
-                    nodes.append(self.node(f"verify.{tier}", "verify", workers, workers, 1, entries, cost, "verify"))
+                    nodes.append(self.node(f"verify.{tier}", "verify", workers, at_once, 1, entries, cost, "verify"))
             nodes.append(self.node("group", "coordinator", 1, 1, 1, everything, 0.0, "reward"))
         nodes.append(
             self.node("update", "update", self.resources.trainers, 1, self.batch, everything, 0.0, "curriculum")

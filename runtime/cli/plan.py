@@ -79,6 +79,7 @@ def plan_of(job: Job) -> Plan:
         verifiers=settings.launcher.verifiers,
         trainers=settings.launcher.trainers,
         slots=int(settings.engine.options.get("max_active", Resources().slots)),
+        questions=1 if settings.judge.name == "none" else settings.judge.concurrency,
         batch=settings.trainer.batch,
         max_staleness=settings.scheduler.max_staleness,
     )

@@ -19,10 +19,10 @@ def plan(registry: Registry, tmp_path: Path) -> Any:
     (tmp_path / "a.yaml").write_text(domain("outcome:\n  solved: 1.0*m.good"))
     (tmp_path / "j.yaml").write_text(domain("outcome:\n  liked: 1.0*m.score", verify="m: test.judge('x@2024')"))
 
-    def run(text: str) -> Plan:
+    def run(text: str, resources: Resources | None = None) -> Plan:
         tree = load(f"assay: 1\ncurriculum: c\n{text}".encode(), "c.yaml").tree
         assert tree is not None
-        return build_plan(compile_curriculum(tree, registry, tmp_path), Resources())
+        return build_plan(compile_curriculum(tree, registry, tmp_path), resources or Resources())
 
     return run
 
@@ -83,3 +83,8 @@ def test_mermaid_has_a_node_per_stage_of_the_graph(plan: Any) -> None:
     made = plan(long_mix(100))
 
     assert len(made.nodes) == plan_mermaid(made).count('["')
+
+
+def test_questions_to_a_judge_are_as_many_as_may_be_out(plan: Any) -> None:
+    made = plan("mix: {a: {domain: a.yaml}, j: {domain: j.yaml}}\n", Resources(verifiers=2, questions=8))
+    assert {"verify.auto": 2, "verify.judge": 16} == {n.name: n.capacity for n in made.nodes if n.role == "verify"}
