@@ -3,10 +3,11 @@
 import argparse
 import getpass
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.core.error import ConfigError
+from assay.core.error import ConfigError, StoreError
 from assay.core.name import suggestion
 from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.observe.people_section import refresh
@@ -18,7 +19,10 @@ from assay.runtime.review.choice import SUCCESS, Choice, Wish, find_signal, matt
 from assay.runtime.review.console import open_console
 from assay.runtime.review.session import Session
 from assay.runtime.review.store import ReviewStore
+from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.prepare import find_run
+
+_WAIT_S = 0.2
 
 DESCRIPTION = """\
 Look at episodes of a run and mark them, while it goes on or after. First come questions that the run waits for, then a
@@ -68,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Review, report or export."""
     folder = find_run(arguments.run, Path(arguments.runs))
-    with StoredRun(folder) as stored:
+    with open_run(folder, should_wait=arguments.wait) as stored:
         names = [entry.name for entry in stored.plan.entries]
         for name in arguments.entry:
             if name not in names:
@@ -79,6 +83,21 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if arguments.export is not None:
             return _export(arguments, stored, matter, terminal)
         return _review(arguments, stored, matter, terminal)
+
+
+def open_run(folder: RunFolder, *, should_wait: bool) -> StoredRun:
+    """Open a run for reading, if need be as soon as its coordinator has made a ledger.
+
+    Raises:
+        StoreError: there is none, and nobody wants to wait.
+    """
+    while True:
+        try:
+            return StoredRun(folder)
+        except StoreError:
+            if not should_wait:
+                raise
+            time.sleep(_WAIT_S)
 
 
 def chosen_matter(arguments: argparse.Namespace, stored: StoredRun) -> str:
@@ -104,9 +123,11 @@ def chosen_matter(arguments: argparse.Namespace, stored: StoredRun) -> str:
 
 
 def _review(arguments: argparse.Namespace, stored: StoredRun, matter: str, terminal: Terminal) -> int:
-    reviewer = (arguments.reviewer or getpass.getuser()).strip()
+    reviewer = (arguments.reviewer or user_name()).strip()
     if not reviewer or not reviewer.isprintable() or len(reviewer) > 64:
-        raise ConfigError("a reviewer must have a name of up to 64 printable characters", got=ascii(reviewer))
+        raise ConfigError(
+            "a reviewer must have a name of up to 64 printable characters", got=ascii(reviewer), todo="Say --as NAME"
+        )
     entries = arguments.entry or [
         one.name for one in stored.plan.entries if not matter or find_signal(one.program, matter) is not None
     ]
@@ -141,6 +162,14 @@ def _review(arguments: argparse.Namespace, stored: StoredRun, matter: str, termi
             passed = f", {session.num_passed} passed over" if session.num_passed else ""
             console.say(f"{plural(session.num_marked, 'mark')} kept in {store.path}{passed}")
     return 0
+
+
+def user_name() -> str:
+    """Return the user's name; empty where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def is_going_on(stored: StoredRun) -> bool:

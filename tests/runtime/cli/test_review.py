@@ -415,3 +415,15 @@ def test_siblings_with_one_answer_and_two_verdicts_are_shown_beside_the_sample(f
     assert {8, 9} == {one.episode for one in marks(folder)}
     assert {"dispute"} == {one.chosen for one in marks(folder)}
     assert "dispute" not in ran.stdout
+
+
+def test_who_waits_is_let_in_as_soon_as_there_is_a_ledger(world: Any, tmp_path: Path, speak: Speak) -> None:
+    live = Live(world, tmp_path / "live")
+    ran = review(live.folder.path, "--as", "ann")
+    assert (1, True) == (ran.returncode, "must hold a readable ledger" in ran.stderr)
+    talk = speak(live.folder.path, "--as", "ann", "--only", "questions", "--wait")
+    for _ in range(3):
+        talk.say("4")
+    assert Finish(0, "finished") == live.start().run(60.0)
+    talk.until("nothing is left to look at")
+    assert 0 == talk.end()
