@@ -7,6 +7,7 @@
 * `processes.json`, `logs/`, `sock/`: role, pid and command, output, the coordinator's socket
 * `judge.sqlite`: replies of a judge, so that none is paid for twice
 * `protections.json`: what verifiers are kept from here, and what not
+* `trackers/`: how far each tracker was told
 * `status.json`, `metrics.jsonl`, `summary.json`, `report.html`: where it stands and what came of it
 """
 
