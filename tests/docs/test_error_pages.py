@@ -21,6 +21,10 @@ from assay.runtime.cli.job import read_jobs
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "errors").glob("[A-Z]*.md"))
+LANGUAGE = [page for page in PAGES if not page.stem.startswith("AS")]
+RUNTIME = [page for page in PAGES if page.stem.startswith("AS")]
+# Only a run meets them: their pages say when, and tests of the runtime meet them.
+IN_A_RUN = {"AS009": "TransitionError", "AS010": "RunFailed", "AS011": "GraderError", "AS012": "JudgeError"}
 CODE = re.compile(r"\b(?:YM|DA|RX|RW|CT|SB|DT|CU|PL|CF|AS)\d{3}\b")
 
 BASE = {
@@ -101,12 +105,9 @@ def test_every_error_class_has_a_page() -> None:
     assert {item.code for item in classes} - {page.stem for page in PAGES} == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", LANGUAGE, ids=lambda page: page.stem)
 def test_examples_of_a_page_say_what_the_compiler_says(page: Path, registry: Registry, tmp_path: Path) -> None:
     examples = blocks(page, "yaml")
-    if page.stem.startswith("AS"):
-        assert examples == []
-        return
     if page.stem == "CF001":
         wrong, right = blocks(page, "console")
         assert override_findings(right) == []
@@ -117,3 +118,24 @@ def test_examples_of_a_page_say_what_the_compiler_says(page: Path, registry: Reg
         found = findings(wrong, registry, tmp_path)
     assert {page.stem} == {item.code for item in found}
     assert blocks(page, "text")[0].rstrip("\n") == "\n\n".join(render(item) for item in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in RUNTIME if page.stem not in IN_A_RUN], ids=lambda page: page.stem)
+def test_programs_of_a_page_raise_what_it_shows_and_nothing(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, right = (compile(text, page.name, "exec") for text in blocks(page, "python"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error.AssayError) as caught:
+        exec(wrong, {"__name__": page.stem})
+    assert page.stem == caught.value.error_code
+    assert blocks(page, "text")[0].rstrip("\n") == str(caught.value)
+    exec(right, {"__name__": page.stem})
+
+
+def test_errors_that_only_a_run_meets_are_met_by_tests() -> None:
+    places = [*(ROOT / "tests" / "runtime").rglob("test_*.py"), *(ROOT / "runtime" / "testing").glob("*.py")]
+    tests = "".join(path.read_text() for path in places)
+    assert [] == [code for code, name in IN_A_RUN.items() if name not in tests and code not in tests]
+    assert set(IN_A_RUN) <= {page.stem for page in RUNTIME}
