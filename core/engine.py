@@ -67,8 +67,8 @@ class Completion(msgspec.Struct, frozen=True, array_like=True):
 class Engine(Protocol):
     """One engine; single-threaded, owned by one worker.
 
-    Made as `factory(policy, **options)` with the folder of a policy in Hugging Face layout, whose weights are the first;
-    one that takes a `max_context` is given the run's longest sequence.
+    Made as `factory(policy, **options)` with the folder of a policy in Hugging Face layout, whose weights are its first.
+    One that takes a `max_context` is given the run's longest sequence.
     """
 
     @property

@@ -8,8 +8,9 @@ from assay.core.blob import BlobRef
 class Store(Protocol):
     """A writer-side and reader-side handle; each process opens its own.
 
-    Made as `factory(folder, writer, **options)`: the folder of the run's blobs, and the name of this process, under which
-    nobody else writes; None for a handle that only reads. What a killed writer left is put in order when it comes back.
+    Made as `factory(folder, writer, **options)`: the folder of the run's blobs, and the name of this process, under
+    which nobody else writes; None for a handle that only reads. What a killed writer left is put in order when it comes
+    back.
     """
 
     def put(self, data: bytes | memoryview) -> BlobRef:
