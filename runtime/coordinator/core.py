@@ -38,6 +38,7 @@ from assay.runtime.coordinator import (
     invariant,
     lease,
     lineage,
+    patience,
     record,
     reunion,
     schedule,
@@ -372,11 +373,15 @@ class Core:
             out.append(record.log("drain", event.reason, self.run.now_s))
 
     def _continue_drain(self, out: list[Instruction]) -> None:
-        """Wait for work in progress: episodes that play or wait to be verified, and the step the trainer makes."""
+        """Wait for work in progress: episodes that play or wait to be verified, and the step the trainer makes.
+
+        People are not waited for: what they are asked waits for a run that goes on.
+        """
         run = self.run
         has_trainer = any(worker.role == "update" for worker in run.workers.values())
         has_verify = any(worker.role == "verify" for worker in run.workers.values())
-        is_idle = not any(item.episode is not None for item in run.leases.values())
+        held = (item for item in run.leases.values() if item.episode is not None)
+        is_idle = not any(patience.slots(item.worker, item.episode) for item in held)
         is_idle &= not (run.verify_queue and has_verify)
         if (is_idle and (self._take is not None or not has_trainer)) or run.now_s > self._drain_by_s:
             self._stop(out, 130, "drained")

@@ -121,6 +121,26 @@ def test_answered_group_keeps_its_turn_over_a_restart(world: World) -> None:
     assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
 
 
+def test_drain_waits_for_no_person_and_a_resumed_run_asks_again(world: World) -> None:
+    desk = Desk(world)
+    desk.run(60)
+    asked = {order.episode for order in desk.kept}
+    world.drain()
+    began_s = world.now_s
+    desk.run(100)
+    for _ in range(10):
+        world.turn()
+    assert world.finish is not None and (130, "drained") == (world.finish.code, world.finish.reason)
+    assert world.now_s - began_s < world.spec.drain_s / 2
+    world.finish = None
+    world.restart()
+    for role in ("source", "rollout", "verify", "update"):
+        world.start(role)
+    again = Desk(world)
+    again.run(60)
+    assert asked <= {order.episode for order in again.kept}
+
+
 def test_evaluation_asks_all_its_questions_whatever_the_slots(tmp_path: Path) -> None:
     run = spec(entries=(entry("asked", tier="human"),), phases=(EvaluationSpec("after", {"asked": 10}),))
     world = World(run, tmp_path / "ledger.sqlite", roles=("source", "rollout", "update", "verify"))
