@@ -52,28 +52,31 @@ def admit(run: Run, out: list[Instruction], stage: StageSpec) -> None:
 
 def evaluate(run: Run, out: list[Instruction], evaluation: Evaluation) -> None:
     """Plan the episodes of an evaluation as their tasks come to be; a row that failed is passed over."""
-    parts: tuple[tuple[Split, dict[str, deque[int]]], ...] = (
-        ("eval", evaluation.todo),
-        ("canary", evaluation.canaries),
-    )
-    for split, name, todo in ((split, *item) for split, part in parts for item in part.items()):
-        if not todo:
-            continue
-        source = run.feed(name, split)
-        while todo:
-            index = todo[0]
-            if index in source.failed or index in source.quarantined:
-                todo.popleft()
-            elif index in source.ready:
-                todo.popleft()
-                body = source.ready[index]
-                group = _group(run, out, run.entries[name], split, index, body, evaluation.samples, evaluation)
-                evaluation.num_open += 1
-                for episode in group.episodes:
-                    queue_rollout(run, episode)
-            else:
-                break
-        feed.ask(run, out, source, iter(todo))
+    for name, todo in evaluation.todo.items():
+        _plan_tasks(run, out, evaluation, run.entries[name], "eval", todo)
+    for name, todo in evaluation.canaries.items():
+        _plan_tasks(run, out, evaluation, run.entries[name], "canary", todo)
+
+
+def _plan_tasks(
+    run: Run, out: list[Instruction], evaluation: Evaluation, entry: EntrySpec, split: Split, todo: deque[int]
+) -> None:
+    if not todo:
+        return
+    source = run.feed(entry.name, split)
+    while todo:
+        index = todo[0]
+        if index in source.failed or index in source.quarantined:
+            todo.popleft()
+        elif index in source.ready:
+            todo.popleft()
+            group = _group(run, out, entry, split, index, source.ready[index], evaluation.samples, evaluation)
+            evaluation.num_open += 1
+            for episode in group.episodes:
+                queue_rollout(run, episode)
+        else:
+            break
+    feed.ask(run, out, source, iter(todo))
 
 
 def _most_behind(run: Run, stage: StageSpec, entries: list[EntrySpec], pending: Counter[str]) -> EntrySpec | None:
