@@ -161,9 +161,10 @@ class JudgeHost:
         return self._call(lambda: self._end(job_id, should_keep))
 
     def close(self) -> None:
-        """Give up what is out and close the judge."""
-        for job_id in list(self._jobs):
-            self.end(job_id, should_keep=False)
+        """Give up what is out and close the judge; safe to call twice."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._end_all(), self._loop).result()
         with contextlib.suppress(Exception):  # it is over; a judge that cannot say goodbye is left
             asyncio.run_coroutine_threadsafe(self._judge.close(), self._loop).result(_CLOSE_S)
         if self._cache is not None:
@@ -262,6 +263,13 @@ class JudgeHost:
         longest_s = min(self.patience.max_backoff_s, self.patience.backoff_s * 2.0 ** min(num_failures - 1, 30))
         # Full jitter: those that failed together do not come back together.
         return self._random.uniform(0.0, longest_s)
+
+    async def _end_all(self) -> None:
+        tasks = [task for job in self._jobs.values() for task in job.tasks]
+        for job_id in list(self._jobs):
+            self._end(job_id, should_keep=False)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_S)
 
     def _end(self, job_id: int, should_keep: bool) -> Spent:
         job = self._jobs.pop(job_id, None)

@@ -1,6 +1,7 @@
 """An answer that tries to grade itself gets nothing from it."""
 
 import asyncio
+import time
 
 import pytest
 from judge_server import FORM, texts
@@ -66,6 +67,20 @@ def prefer(mind, answer: str | None, reference: str, **options) -> Preference:
 @pytest.mark.parametrize("answer", SNEAKY)
 def test_answer_that_talks_to_its_grader_is_suspicious(answer: str) -> None:
     assert is_suspicious(answer)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["\n", "<", ">", " ", "*", "to ", "give ", "grade ", "you are ", "ignore ", "10 ", "\u0301\u0316", "<|", "[", "."],
+    ids=ascii,
+)
+def test_no_answer_makes_the_guard_slow(piece: str) -> None:
+    started_s = time.process_time()
+    for text in (piece * 200_000, f"give {piece * 200_000}", f"x{piece * 200_000}="):
+        is_suspicious(text)
+        read_reply(f"grade {SHEET.token} = {text}", SHEET)
+        write_sheet(RUBRIC, (("answer", text),), "grade", "a number")
+    assert time.process_time() - started_s < 3.0
 
 
 @pytest.mark.parametrize("answer", HONEST)

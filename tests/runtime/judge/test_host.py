@@ -213,3 +213,14 @@ def test_key_is_sent_and_shown_to_nobody(
 def test_settings_that_cannot_be_meant_are_refused(options: dict, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         OpenAIJudge(**options)
+
+
+def test_host_that_closes_waits_for_nobody(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host(patience_s=600.0)
+    server.trouble = ["429:300", "hang!"]
+    for job in range(4):
+        host.ask(job, 1, msgspec.structs.replace(REQUEST, sample=job))
+    assert server.has_come.wait(5.0)
+    started_s = time.monotonic()
+    host.close()
+    assert time.monotonic() - started_s < 3.0
