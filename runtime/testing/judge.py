@@ -71,8 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.body)
 
-    def log_message(self, *_: Any) -> None:
-        pass
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
 
 
 class JudgeContract(FactoryContract):
