@@ -67,7 +67,7 @@ class Completion(msgspec.Struct, frozen=True, array_like=True):
 class Engine(Protocol):
     """One engine; single-threaded, owned by one worker.
 
-    Made as `factory(policy, **options)` with the folder of a policy in Hugging Face layout, whose weights are its first.
+    Made as `factory(policy, **options)` with the folder of a policy in Hugging Face layout, its first weights.
     One that takes a `max_context` is given the run's longest sequence.
     """
 

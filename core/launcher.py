@@ -42,7 +42,10 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Launcher(Protocol):
-    """One run's launcher, made once by `assay train` as `factory(launch, **options)`."""
+    """One run's launcher, made by `assay train` as `factory(launch, **options)`.
+
+    Making one starts nothing: it is also made with nothing to launch, to see whether its options can be meant.
+    """
 
     def run(self, tick: Callable[[], None] | None = None) -> int:
         """Start everything and return the coordinator's exit status when the run is over.

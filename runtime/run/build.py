@@ -1,6 +1,6 @@
 """From compiled domains and settings to the plan of a run: what is resolved once, in the parent, for all workers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,9 @@ import msgspec
 
 from assay.core.digest import digest
 from assay.core.error import AssayError, ConfigError, DataError
+from assay.core.launcher import Launch
 from assay.core.leaf import Verifier
-from assay.core.registry import Registry
+from assay.core.registry import Registry, resolve
 from assay.core.wire import Split
 from assay.dsl.compile import Compiled
 from assay.dsl.expr.node import Expr
@@ -17,7 +18,7 @@ from assay.dsl.leaf import call_arguments
 from assay.dsl.mix import Curriculum
 from assay.dsl.program import Program, Rows, Use
 from assay.runtime.config.option import parameters
-from assay.runtime.config.setting import Settings, TrackerSettings
+from assay.runtime.config.setting import LauncherSettings, Settings, TrackerSettings
 from assay.runtime.judge.open import attach_judge
 from assay.runtime.policy.choice import chat_name
 from assay.runtime.review.question import check_people
@@ -57,6 +58,7 @@ def build_plan(
     if curriculum.advantage == "per_domain":
         _scope_by_domain(groups["algorithm"], registry)
     launcher = settings.launcher
+    _check_launcher(launcher, registry)
     plan = RunPlan(
         name=settings.run.name or curriculum.name,
         seed=settings.run.seed,
@@ -205,13 +207,24 @@ def _trackers(tracker: TrackerSettings, registry: Registry) -> dict[str, Factory
     plans = {}
     for name, options in wanted.items():
         plans[name] = FactoryPlan(registry.find("tracker", name).ref, options)
-        try:
-            plans[name].make()
-        except AssayError:
-            raise
-        except Exception as error:
-            raise ConfigError("a tracker must be made", got=describe(error), at=f"tracker `{name}`") from error
+        _try(plans[name].make, f"tracker `{name}`")
     return plans
+
+
+def _check_launcher(launcher: LauncherSettings, registry: Registry) -> None:
+    """Refuse options that the launcher refuses, before there is anything to launch."""
+    make = resolve(registry.find("launcher", launcher.name).ref)
+    _try(lambda: make(Launch(Path(), "", ()), **launcher.options), f"launcher `{launcher.name}`")
+
+
+def _try(make: Callable[[], object], at: str) -> None:
+    """Make something that does nothing yet, to see whether its options can be meant."""
+    try:
+        make()
+    except AssayError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"a {at.partition(' ')[0]} must be made", got=describe(error), at=at) from error
 
 
 def _check_supported(name: str, program: Program) -> None:

@@ -16,7 +16,7 @@ from assay.runtime.launch.orphan import leave, spare
 from assay.runtime.run.environment import environment
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import FactoryPlan
-from assay.runtime.tracker.note import Note, note_path, read_note
+from assay.runtime.tracker.note import Note, note_path, read_note, write_note
 
 OVER = b"over\n"
 FINISH_S = 20.0
@@ -43,7 +43,9 @@ class _Member:
         return read_note(note_path(self.folder.path, self.name))
 
     def start(self) -> None:
-        self.again_s, self.started = None, self.note
+        # A tracker that does not even start must not be taken for the one that finished a former part of the run.
+        self.again_s, self.started = None, Note(self.note.position)
+        write_note(note_path(self.folder.path, self.name), self.started)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "assay.runtime.tracker", self.name, str(self.folder.path)],

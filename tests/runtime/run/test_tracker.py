@@ -1,4 +1,4 @@
-"""Which trackers a run has: by name, further ones beside it, and those that cannot be made are refused before it."""
+"""Which trackers a run has, and that what a tracker or launcher refuses is refused before the run."""
 
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -7,11 +7,12 @@ import pytest
 
 import assay
 from assay.core.error import AssayError
+from assay.core.launcher import Launch
 from assay.core.leaf import Factory
 from assay.core.registry import Registry
 from assay.runtime import builtin
-from assay.runtime.config.setting import TrackerSettings
-from assay.runtime.run.build import _trackers
+from assay.runtime.config.setting import LauncherSettings, TrackerSettings
+from assay.runtime.run.build import _check_launcher, _trackers
 
 
 @pytest.fixture
@@ -47,4 +48,25 @@ def test_run_has_the_named_tracker_and_further_ones(registry: Registry) -> None:
 def test_tracker_that_cannot_be_made_is_refused(registry: Registry, settings: TrackerSettings, message: str) -> None:
     with pytest.raises(AssayError) as caught:
         _trackers(settings, registry)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"depth": 3}, "a launcher must be made, got TypeError"),
+        ({"refuse": True}, "launcher.refuse must be false"),
+    ],
+)
+def test_launcher_that_cannot_be_made_is_refused(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str
+) -> None:
+    def make(launch: Launch, *, refuse: bool = False) -> None:
+        if refuse:
+            raise AssayError("launcher.refuse must be false", got=refuse)
+
+    monkeypatch.setattr("assay.runtime.launch.local.LocalLauncher", make)
+    wanted = LauncherSettings("local", 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, options)
+    with pytest.raises(AssayError) as caught:
+        _check_launcher(wanted, registry)
     assert message in str(caught.value)

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from assay.core.tracker import Position
 from assay.runtime.launch.orphan import descendants
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import RunPlan
 from assay.runtime.tracker import crew
 from assay.runtime.tracker.crew import Crew
-from assay.runtime.tracker.note import note_path, read_note
+from assay.runtime.tracker.note import Note, note_path, read_note, write_note
 
 pytestmark = pytest.mark.slow  # each tracker is an interpreter
 
@@ -115,6 +116,14 @@ def test_failing_end_is_counted(folder: RunFolder, made: MakeCrew) -> None:
     assert (
         "tracker Deaf: told up to step 0.3 and event 3, failed 1 times, the last with: OSError: the end is near" in line
     )
+
+
+def test_tracker_that_finished_a_former_part_is_not_taken_for_done(folder: RunFolder, made: MakeCrew) -> None:
+    write_note(note_path(folder.path, "Offline"), Note(Position(2, 1), is_finished=True))
+    one = made("Offline", say=lambda _: None)
+    (line,) = one.finish()
+    assert line.startswith("tracker Offline: told up to step 0.2 and event 1, failed 1 times"), line
+    assert "not finished" in line
 
 
 def test_tracker_that_waits_ends_with_its_command(folder: RunFolder, plan_of: Callable[..., RunPlan]) -> None:
