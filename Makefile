@@ -71,4 +71,4 @@ sabotage: setup
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find core dsl runtime conf src plugins tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core dsl runtime conf src plugins examples tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
