@@ -2,8 +2,8 @@
 
 Staleness at consumption is bounded by waiting: a batch is not formed while it would leave behind more groups than the
 batches up to the step they are due at can hold. So the trainer waits for a slow group instead of dropping it, and
-quick ones do not jump ahead of it for ever. What people have answered takes its turn like what was admitted then,
-unless that would make another group late.
+quick ones do not jump ahead of it for ever. What people have answered goes first, as far as that makes no other group
+late.
 """
 
 import random
@@ -114,11 +114,14 @@ def _choose(run: Run, stage: StageSpec, step: int) -> list[Group] | None:
     """Return the groups of a step, those due first before others; None while too few are ready or others must come."""
     if len(run.ready) < stage.batch:
         return None
-    in_turn = sorted(run.ready.values(), key=lambda group: (credit.turn(run, stage, group), group.number))
-    if not any(is_patient(group.entry) for group in in_turn):
-        return _take(run, stage, step, in_turn)
-    last = sorted(in_turn, key=lambda group: is_patient(group.entry))
-    return _take(run, stage, step, in_turn, is_strict=True) or _take(run, stage, step, last)
+    ready = sorted(run.ready.values(), key=lambda group: (credit.due(run, stage, group), group.number))
+    others = [group for group in ready if not is_patient(group.entry)]
+    people = ready[len(others) :]  # they are never due
+    for number in range(min(stage.batch, len(people)), 0, -1):
+        chosen = _take(run, stage, step, [*people[:number], *others, *people[number:]], is_strict=True)
+        if chosen is not None:
+            return chosen
+    return _take(run, stage, step, ready)
 
 
 def _take(run: Run, stage: StageSpec, step: int, ready: list[Group], *, is_strict: bool = False) -> list[Group] | None:

@@ -80,11 +80,8 @@ def due(run: Run, stage: StageSpec, group: Group) -> int:
 
     One that waits for people, or has waited for them, has no such step.
     """
-    return NEVER if is_patient(group.entry) else turn(run, stage, group)
-
-
-def turn(run: Run, stage: StageSpec, group: Group) -> int:
-    """Return the step at which a group's turn has come: the last that may consume it, counted from an answer."""
+    if is_patient(group.entry):
+        return NEVER
     return group.oldest.step + max_staleness(run, stage, group.entry.tier) + 1
 
 

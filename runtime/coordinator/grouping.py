@@ -11,7 +11,7 @@ from assay.core.lifecycle import DropReason
 from assay.core.scheduler import TaskStats
 from assay.core.verdict import Cause, Scored, Unscored, Verdict
 from assay.core.wire import Cancel
-from assay.runtime.coordinator import audit, level, patience, record, share
+from assay.runtime.coordinator import audit, level, record, share
 from assay.runtime.coordinator.instruction import Instruction, Send
 from assay.runtime.coordinator.lease import end
 from assay.runtime.coordinator.state import Episode, Group, Run
@@ -105,7 +105,6 @@ def _resolve(run: Run, out: list[Instruction], group: Group) -> None:
             elif episode.state == "unscored":
                 step(run, episode, "dropped", "unscored")
         group.state = "ready"
-        patience.answer(run, group)
         run.ready[group.number] = group
         run.dirty_groups[group.number] = group
 

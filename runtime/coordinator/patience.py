@@ -1,12 +1,12 @@
 """What of the coordinator's rules does not hold for people: a domain of the tier `human` waits for hours.
 
 Waiting must cost the others nothing. So the verification of such a domain takes no slot of its worker; its group takes
-a credit when it has been answered, not when it is asked; and its staleness bound counts from the answer. How stale its
-tokens are by then is measured like everybody's.
+a credit when it has been answered, not when it is asked; no batch waits for it; and it is never too stale, since what
+people said is not thrown away. How stale its tokens are by then is measured like everybody's.
 """
 
 from assay.runtime.coordinator.spec import EntrySpec
-from assay.runtime.coordinator.state import Episode, Group, Run, Worker
+from assay.runtime.coordinator.state import Episode, Run, Worker
 
 TIER = "human"
 
@@ -30,10 +30,3 @@ def num_asked(run: Run) -> int:
     return sum(
         group.state == "open" and group.stage == phase and is_patient(group.entry) for group in run.groups.values()
     )
-
-
-def answer(run: Run, group: Group) -> None:
-    """Let the staleness bound of a group that people have answered count from now."""
-    visible = run.curriculum.visible
-    if is_patient(group.entry) and visible is not None:
-        group.oldest = max(group.oldest, visible.version)

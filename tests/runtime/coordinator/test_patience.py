@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from coordinator_world import World, entry, held, spec
 
+from assay.core.trajectory import WeightVersion
 from assay.core.wire import LeaseVerify
 from assay.runtime.coordinator.spec import EvaluationSpec, RunSpec, StageSpec, TierSpec
 from assay.runtime.coordinator.watchdog import Watchdog
@@ -82,7 +83,7 @@ def test_answered_group_is_trained_and_within_the_bound_of_its_answer(world: Wor
     desk.answer()
     desk.run(800)
     steps = [number for (_, number), episodes in world.trained.items() if asked & set(episodes)]
-    # Behind the groups that stood in line before it, and before what was admitted after it.
+    # As soon as that makes nobody late.
     assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
     assert STEPS == world.core.run.curriculum.trainer_step
     assert 0 == world.core.run.anomalies.get("over_stale", 0)
@@ -119,6 +120,19 @@ def test_answered_group_keeps_its_turn_over_a_restart(world: World) -> None:
     desk.run(800)
     steps = [number for (_, number), episodes in world.trained.items() if asked & set(episodes)]
     assert 0 < len(steps) <= 2 and step < max(steps) <= step + 3
+
+
+def test_groups_that_are_late_already_do_not_wait_for_people_too(world: World) -> None:
+    desk = Desk(world)
+    desk.run(60)
+    run = world.core.run
+    for group in run.groups.values():
+        if group.entry.name == "quick":
+            # As after a trainer that fell back.
+            group.oldest = WeightVersion(0, 0)
+    step = run.curriculum.trainer_step
+    desk.run(30)
+    assert step + 3 < run.curriculum.trainer_step
 
 
 def test_drain_waits_for_no_person_and_a_resumed_run_asks_again(world: World) -> None:

@@ -146,19 +146,21 @@ reward:
 """
 
 
-def episode(said: str) -> Episode:
+def episode(said: str, expected: str = "2") -> Episode:
     dialogue = (Message.of_text("user", "1+1"), Message.of_text("assistant", said))
-    return Episode(7, "local/demo.kind@1", {"q": "1+1", "expected": "2"}, dialogue, said, said, Trace(1, 1, 1))
+    return Episode(7, "local/demo.kind@1", {"q": "1+1", "expected": expected}, dialogue, said, said, Trace(1, 1, 1))
 
 
-def grade(world: Any, people: PeopleDesk | None, said: Mapping[int, str]) -> GradeDesk:
-    program = compile_bytes(DOMAIN, world.registry, "kind.yaml", Path(".")).require()
+def grade(
+    world: Any, people: PeopleDesk | None, said: Mapping[int, str], text: bytes = DOMAIN, expected: str = "2"
+) -> GradeDesk:
+    program = compile_bytes(text, world.registry, "kind.yaml", Path(".")).require()
     leaves = {
         verify.use.leaf: world.registry.find("verifier", verify.use.leaf).ref for verify in program.verify.values()
     }
     desk = GradeDesk(VerifierHost(), {"kind": Rubric(program, leaves)}, people)
-    for key, text in said.items():
-        desk.submit(key, "kind", episode(text))
+    for key, answer in said.items():
+        desk.submit(key, "kind", episode(answer, expected))
     return desk
 
 
@@ -182,6 +184,20 @@ def test_people_are_asked_last_and_only_where_it_matters(world: Any, tmp_path: P
     right = collect(desk, 1)[2]
     assert isinstance(right, Scored)
     assert (1.5, True) == (right.payout.reward, right.payout.success)
+    desk.close()
+
+
+@pytest.mark.slow
+def test_nobody_is_asked_about_what_cannot_be_scored(world: Any, tmp_path: Path) -> None:
+    # Both are needed at once, and one of them fails on a field that is no number.
+    text = DOMAIN.replace(b"  gate:\n    - {if: ans.equal, else: 0}\n", b"").replace(b"text.equal", b"number.equal")
+    people = PeopleDesk(tmp_path)
+    desk = grade(world, people, {1: "2"}, text, "two")
+    verdict = collect(desk, 1)[1]
+    assert isinstance(verdict, Unscored) and "verifier_fault" == verdict.cause
+    assert 0 == people.num_open
+    with ReviewStore(tmp_path) as store:
+        assert [] == store.questions()
     desk.close()
 
 
