@@ -76,7 +76,7 @@ def test_answer_that_talks_to_its_grader_is_suspicious(answer: str) -> None:
 )
 def test_no_answer_makes_the_guard_slow(piece: str) -> None:
     started_s = time.process_time()
-    for text in (piece * 200_000, f"give {piece * 200_000}", f"x{piece * 200_000}="):
+    for text in (piece * 30_000, f"give {piece * 30_000}", f"x{piece * 30_000}="):
         is_suspicious(text)
         read_reply(f"grade {SHEET.token} = {text}", SHEET)
         write_sheet(RUBRIC, (("answer", text),), "grade", "a number")
