@@ -21,6 +21,7 @@ from assay.runtime.run.coordination import AFTER
 from assay.runtime.run.folder import RunFolder, make_folder
 from assay.runtime.run.plan import RunPlan, read_plan, write_plan
 from assay.runtime.run.prepare import find_run
+from assay.runtime.sandbox.open import prepare_boxes
 from assay.runtime.strategy.sight import make_strategy
 from assay.runtime.strategy.table import sample_table
 
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     parent = Path(given.get("run.folder", "runs"))
     source = find_run(names[0] if names else "latest", parent)
     plan, version = evaluation_plan(source, given)
+    prepare_boxes(plan)
     folder = make_folder(parent, plan.name, is_latest=False)
     write_plan(folder.path, plan)
     terminal.print(f"run {folder.path}: weights {version} of {source.path.name}")

@@ -32,6 +32,7 @@ from assay.runtime.run.build import build_entry
 from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import EntryPlan, RunPlan, read_plan, write_plan
 from assay.runtime.run.prepare import find_run
+from assay.runtime.sandbox.open import NONE, attach_sandbox, prepare_boxes
 from assay.runtime.stage.source import open_source
 from assay.runtime.store.local import LocalStore
 
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=("train", "eval"), default="eval", help="default: eval, where there is one")
     parser.add_argument("--index", type=int, help="row of the split; default 0, of a replay its own")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
+    parser.add_argument("--sandbox", metavar="NAME", help="where verifiers get boxes; default none")
     policy = parser.add_mutually_exclusive_group()
     policy.add_argument("--answer", help="what a stub says")
     policy.add_argument("--run", metavar="RUN", help="take the newest checkpoint of a run")
@@ -82,6 +84,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     with tempfile.TemporaryDirectory(prefix="assay-try-") as scratch:
         folder = inline_folder(Path(scratch))
         plan = attach_judge(try_plan(entry, policy, registry), judge, registry)
+        plan = attach_sandbox(plan, {"name": arguments.sandbox or NONE}, registry, option="--sandbox ")
+        prepare_boxes(plan)
         write_plan(folder.path, plan)
         terminal.print(f"{terminal.paint(entry.program.identity, 'strong')}  {split}[{index}]")
         terminal.print(f"policy      {said_by}")

@@ -83,7 +83,7 @@ class SandboxSettings(msgspec.Struct, frozen=True):
     name: str
     boxes: Positive = 4
     acquire_s: Above0 = 60.0
-    patience_s: Rate = 120.0
+    patience_s: Rate = 60.0
     options: dict[str, Any] = {}
 
 

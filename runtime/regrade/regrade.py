@@ -189,7 +189,7 @@ class Regrader:
             leaves[program.answer.leaf] = self._registry.find("parser", program.answer.leaf).ref
         boxes: BoxHost | None = None
         if needs := needs_of(program, verifiers):
-            ref = backend_ref(self._sandbox["name"], needs, program, entry, self._registry)
+            ref = backend_ref(self._sandbox["name"], needs, program, entry, self._registry, option="--sandbox ")
             boxes = open_host(ref, self._sandbox)
         judged = [verifier.name for verifier in verifiers if verifier.asks_judge]
         judges = choose_judge(judged, self._judge, self._registry, self._run.folder.judge)

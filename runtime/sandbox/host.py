@@ -47,7 +47,8 @@ class BoxHost:
     Args:
         backend: Makes them.
         acquire_s: Longest wait for one.
-        patience_s: How long a backend that fails is asked again for one.
+        patience_s: How long a backend that fails is asked again for one; counted from the first failure, so that a
+            backend that stays out of order makes all jobs wait once, not each of them.
         num_boxes: Most jobs that have a box at a time; what they fork comes on top.
     """
 
@@ -56,7 +57,7 @@ class BoxHost:
         backend: SandboxBackend,
         *,
         acquire_s: float = 60.0,
-        patience_s: float = 0.0,
+        patience_s: float = 0.5,
         num_boxes: int = 8,
     ) -> None:
         self.backend = backend
@@ -65,6 +66,7 @@ class BoxHost:
         self.num_boxes = num_boxes
         self._opened: set[int] = set()
         self._num_closing = 0
+        self._failing_since_s: float | None = None
         self._closed: deque[int] = deque()
         self._answers: deque[BoxAnswer] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -147,15 +149,20 @@ class BoxHost:
         task.add_done_callback(tasks.discard)
 
     async def _answer_open(self, key: int, spec: SandboxSpec, call_id: int) -> None:
-        until_s, pause_s = self._loop.time() + self.patience_s, _FIRST_PAUSE_S
+        pause_s = _FIRST_PAUSE_S
         answer = None
         while answer is None:
             try:
                 async with self._locks.setdefault(key, asyncio.Lock()):
                     self._boxes.setdefault(key, []).append(await self.backend.acquire(spec, self.acquire_s))
+                self._failing_since_s = None
                 answer = BoxAnswer(key, call_id)
             except Exception as error:  # a backend is a package's code; whatever it raises, there is no box
-                if self._loop.time() + pause_s > until_s or not isinstance(error, SandboxError):
+                now_s = self._loop.time()
+                if self._failing_since_s is None:
+                    self._failing_since_s = now_s
+                until_s = self._failing_since_s + self.patience_s
+                if now_s + pause_s > until_s or not isinstance(error, SandboxError):
                     said = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}: {error}"
                     answer = BoxAnswer(key, call_id, None, said, is_infra=True)
                 else:

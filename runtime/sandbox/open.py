@@ -26,13 +26,16 @@ def needs_of(program: Program, verifiers: Iterable[Verifier]) -> tuple[str, ...]
     return tuple(sorted(frozenset[str]().union(*words)))
 
 
-def attach_sandbox(plan: RunPlan, sandbox: Mapping[str, Any], registry: Registry) -> RunPlan:
+def attach_sandbox(
+    plan: RunPlan, sandbox: Mapping[str, Any], registry: Registry, *, option: str = "sandbox="
+) -> RunPlan:
     """Return a plan whose verifiers have boxes of the chosen backend.
 
     Args:
         plan: Of a run.
         sandbox: Settings of the group, as plain values.
         registry: What is installed.
+        option: How a backend is chosen here, for errors.
 
     Raises:
         ConfigError: a verifier wants a box and no backend is chosen, or no verifier wants one.
@@ -43,7 +46,8 @@ def attach_sandbox(plan: RunPlan, sandbox: Mapping[str, Any], registry: Registry
         if sandbox["name"] != NONE:
             raise ConfigError("a sandbox must be wanted by a verifier of the mix", got="none", at="sandbox.name")
         return plan
-    refs = [backend_ref(sandbox["name"], e.needs, e.program, f"mix.{e.name}", registry) for e in wanting]
+    name = sandbox["name"]
+    refs = [backend_ref(name, e.needs, e.program, f"mix.{e.name}", registry, option=option) for e in wanting]
     return msgspec.structs.replace(
         plan,
         settings={**plan.settings, "sandbox": dict(sandbox)},
@@ -51,7 +55,9 @@ def attach_sandbox(plan: RunPlan, sandbox: Mapping[str, Any], registry: Registry
     )
 
 
-def backend_ref(name: str, needs: Iterable[str], program: Program, at: str, registry: Registry) -> str:
+def backend_ref(
+    name: str, needs: Iterable[str], program: Program, at: str, registry: Registry, *, option: str = "sandbox="
+) -> str:
     """Return `dist:version:module:class` of a backend that can do what is needed.
 
     Args:
@@ -60,6 +66,7 @@ def backend_ref(name: str, needs: Iterable[str], program: Program, at: str, regi
         program: Of the domain.
         at: For errors.
         registry: What is installed.
+        option: How one is chosen here, for errors.
 
     Raises:
         ConfigError: none was chosen, or the domain does not say what its boxes are like.
@@ -70,7 +77,7 @@ def backend_ref(name: str, needs: Iterable[str], program: Program, at: str, regi
             "a domain whose verifiers want boxes must have a sandbox",
             got="sandbox=none",
             at=at,
-            todo="Add sandbox=docker, which isolates, or sandbox=process, which does not",
+            todo=f"Add {option}docker, which isolates, or {option}process, which does not",
         )
     if program.sandbox is None:
         raise ConfigError(

@@ -284,8 +284,7 @@ class VerifierHost:
                 if answer.error:
                     self._queues[self._key_of[waiting.job.ref]].remove(waiting)
                     self._release(waiting)
-                    waiting.num_tries += 1
-                    self._lose(waiting, answer.error)
+                    self._fail(waiting, "infra", answer.error)
                 continue
             for slot in self._slots.values():
                 flight = slot.flights.get(answer.key)

@@ -114,3 +114,18 @@ def test_box_that_comes_after_its_release_is_closed(backend: Backend) -> None:
         assert time.monotonic() < deadline
         wait(host)
     host.close()
+
+
+def test_backend_that_stays_out_of_order_makes_jobs_wait_once() -> None:
+    backend = Backend(failures=10_000)
+    host = host_of(backend, patience_s=0.25)
+    for key in range(3):
+        host.open(key, SPEC, -1 - key)
+        (answer,) = wait(host)
+        assert answer.is_infra
+    # One that asks after the patience is over is refused at the first failure, and so is the next.
+    left = backend.failures
+    host.open(9, SPEC, -9)
+    wait(host)
+    assert left - 1 == backend.failures
+    host.close()
