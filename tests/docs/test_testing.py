@@ -1,5 +1,6 @@
 """The page on contracts lists every contract as it is, and every hook has a contract, an example and a place there."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,11 @@ def test_every_hook_has_a_contract_an_example_and_a_section(kind: str) -> None:
 
 def test_the_page_lists_contracts_as_they_are() -> None:
     assert PAGE.read_text().endswith(listing()), "write it again: python -m tests.docs.contracts"
+
+
+def test_the_examples_are_listed_as_they_describe_themselves() -> None:
+    table = (ROOT / "examples" / "README.md").read_text()
+    for path in sorted((ROOT / "examples").glob("*/pyproject.toml")):
+        description = tomllib.loads(path.read_text())["project"]["description"]
+        assert f"| [{path.parent.name}]({path.parent.name}) | {description} |\n" in table
+    assert len(NAMED) == table.count("\n| [")
