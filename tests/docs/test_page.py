@@ -9,7 +9,17 @@ import pytest
 from assay.runtime.cli import VERBS, verb_parser
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("audit.md", "editor.md", "evaluation.md", "judges.md", "parts.md", "plugin.md", "review.md", "sandboxes.md", "trackers.md")
+PAGES = (
+    "audit.md",
+    "editor.md",
+    "evaluation.md",
+    "judges.md",
+    "parts.md",
+    "plugin.md",
+    "review.md",
+    "sandboxes.md",
+    "trackers.md",
+)
 COMMAND = re.compile(r"^\$ (?:source <\()?(assay [^>)#\n]*)", re.M)
 LINK = re.compile(r"\]\(([^)#]+)\)")
 
