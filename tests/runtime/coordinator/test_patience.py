@@ -28,10 +28,17 @@ def waiting_run(num_asked: int = 2, max_staleness: int = 1) -> RunSpec:
 
 
 class Desk:
-    """A verify worker with one slot: it verifies what a machine can, and keeps what people are asked."""
+    """A verify worker with one slot: it verifies what a machine can, and keeps what people are asked.
 
-    def __init__(self, world: World) -> None:
+    Args:
+        world: Everybody else.
+        step_turns: Turns that the trainer takes for a step.
+    """
+
+    def __init__(self, world: World, step_turns: int = 1) -> None:
         self.world = world
+        self.step_turns = step_turns
+        self.turns = 0
         self.kept: list[LeaseVerify] = []
 
     def turn(self) -> None:
@@ -42,7 +49,11 @@ class Desk:
                 self.kept.append(order)
         for name in list(self.world.workers):
             self.world.work(name, 8)
+        self.turns += 1
+        held_up = [item for item in self.world.mail if item[0].role == "update"] if self.turns % self.step_turns else []
+        self.world.mail = [item for item in self.world.mail if item not in held_up]
         self.world.turn()
+        self.world.mail += held_up
         self.world.beat()
 
     def answer(self) -> None:
@@ -77,10 +88,12 @@ def test_people_who_never_answer_stop_nobody(world: World) -> None:
 
 @pytest.mark.parametrize("max_staleness", [1, 4])
 def test_answered_group_is_trained_as_soon_as_that_makes_nobody_late(tmp_path: Path, max_staleness: int) -> None:
-    # With a long bound the others alone could fill every batch for ever.
+    # With a long bound and a slow trainer the others alone could fill every batch for ever.
     world = World(waiting_run(max_staleness=max_staleness), tmp_path / "ledger.sqlite")
-    desk = Desk(world)
-    desk.run(60)
+    world.start("verify", slots=16)
+    world.start("rollout", slots=16)
+    desk = Desk(world, step_turns=8)
+    desk.run(120)
     asked = {order.episode for order in desk.kept}
     step = world.core.run.curriculum.frontier
     assert (2 * SIBLINGS, True) == (len(asked), step > 5)
