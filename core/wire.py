@@ -99,7 +99,10 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag="goodbye"):
 
 
 class Fault(msgspec.Struct, frozen=True, array_like=True, tag="fault"):
-    """A worker cannot go on and says why; the run ends non-zero where `is_fatal`, else the worker is replaced."""
+    """Something is wrong with a worker, and it says what.
+
+    The run ends non-zero where `is_fatal`; else it is a line of its log.
+    """
 
     detail: str
     is_fatal: bool = False

@@ -27,6 +27,8 @@ from assay.runtime.judge.cache import ReplyCache, reply_key
 from assay.runtime.verify.message import JudgeAnswer
 
 _CLOSE_S = 5.0
+# A shorter outage is nobody's business.
+_TOLD_S = 5.0
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -109,6 +111,7 @@ class JudgeHost:
         self._answers: deque[tuple[int, JudgeAnswer]] = deque()
         self._jobs: dict[int, _Job] = {}
         self._away_since_s: float | None = None
+        self._reason = ""
         self._random = random.Random()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop = asyncio.new_event_loop()
@@ -159,6 +162,13 @@ class JudgeHost:
         """
         # Behind whatever `ask` has queued, so that nothing begins after its end.
         return self._call(lambda: self._end(job_id, should_keep))
+
+    def trouble(self) -> str:
+        """Return one line where the judge has been away for a while; empty where it has not."""
+        since_s = self._away_since_s
+        if since_s is None or self._clock() - since_s < _TOLD_S:
+            return ""
+        return f"the judge has been away for {self._clock() - since_s:.0f} s: {self._reason}"
 
     def close(self) -> None:
         """Give up what is out and close the judge; safe to call twice."""
@@ -247,6 +257,7 @@ class JudgeHost:
 
     def _check_patience(self, error: JudgeOutage, asked_s: float, began_s: float, pause_s: float) -> None:
         """Give up where the judge has been away for too long of this question's life."""
+        self._reason = str(error)
         if self._away_since_s is None:
             self._away_since_s = began_s
         away_s = self._clock() - max(self._away_since_s, asked_s)

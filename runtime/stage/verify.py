@@ -44,6 +44,7 @@ class VerifyStage:
         self._open: dict[int, tuple[LeaseVerify, float]] = {}
         self._held_s: dict[int, float] = {}
         self._looked_s = time.monotonic()
+        self._is_told = False
 
     @property
     def is_busy(self) -> bool:
@@ -74,6 +75,7 @@ class VerifyStage:
             self._held_s.pop(key, None)
             self._client.send(VerdictDone(key, lease.episode, verdict, _worked_s(lease, verdict, started_s)))
         self._wait_for_judges()
+        self._tell()
         self._expire()
 
     def close(self) -> None:
@@ -99,6 +101,14 @@ class VerifyStage:
             self._held_s[key] = self._held_s.get(key, 0.0) + now - max(self._looked_s, started_s)
         self._looked_s = now
         self._client.waiting = tuple(held)
+
+    def _tell(self) -> None:
+        """Say once that a judge is away, and once that it is back: lines of the run's log."""
+        trouble = self._desk.trouble()
+        if bool(trouble) != self._is_told:
+            self._is_told = bool(trouble)
+            detail = f"{trouble}; episodes that wait: {len(self._held_s)}" if trouble else "the judge is back"
+            self._client.send(Fault(detail))
 
     def _expire(self) -> None:
         now = time.monotonic()

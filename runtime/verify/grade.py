@@ -112,6 +112,10 @@ class GradeDesk:
         """Return the episodes that stand still because of a judge."""
         return {self._jobs[job_id][0] for job_id in self.host.held() if job_id in self._jobs}
 
+    def trouble(self) -> str:
+        """Return one line on what episodes wait for that should be there; empty where nothing is amiss."""
+        return "" if self.host.judges is None else self.host.judges.trouble()
+
     def close(self) -> None:
         """End the processes of verifiers; open episodes have no verdict."""
         self.host.close()

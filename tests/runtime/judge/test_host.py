@@ -10,6 +10,7 @@ from judge_server import JudgeServer, MakeHost, ask, collect
 
 from assay.core.error import ConfigError
 from assay.core.judge import JudgeRequest
+from assay.runtime.judge import host as host_
 from assay.runtime.judge.openai import OpenAIJudge
 
 REQUEST = JudgeRequest(
@@ -224,3 +225,16 @@ def test_host_that_closes_waits_for_nobody(server: JudgeServer, make_host: MakeH
     started_s = time.monotonic()
     host.close()
     assert time.monotonic() - started_s < 3.0
+
+
+def test_outage_that_lasts_is_told(server: JudgeServer, make_host: MakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_, "_TOLD_S", 0.0)
+    host = make_host(patience_s=600.0)
+    assert "" == host.trouble()
+    server.trouble = ["500", "429:300"]
+    host.ask(1, 1, REQUEST)
+    while len(server.bodies) < 2 or "429" not in host.trouble():
+        assert server.has_come.wait(5.0)
+    assert "the judge has been away for 0 s: a judge must be ready, got HTTP 429 slow down" in host.trouble()
+    assert ask(host, msgspec.structs.replace(REQUEST, sample=1), 2)[0].reply is not None
+    assert "" == host.trouble()

@@ -30,6 +30,7 @@ class Desk:
         self.submitted: dict[int, tuple[str, Episode]] = {}
         self.cancelled: list[int] = []
         self.waiting: set[int] = set()
+        self.amiss = ""
         self.verdicts: list[tuple[int, Verdict]] = []
         self.fault: VerifierFault | None = None
         self.is_closed = False
@@ -49,6 +50,9 @@ class Desk:
 
     def held(self) -> set[int]:
         return self.waiting
+
+    def trouble(self) -> str:
+        return self.amiss
 
     def poll(self, timeout_s: float = 0.0) -> list[tuple[int, Verdict]]:
         if self.fault is not None:
@@ -186,3 +190,17 @@ def test_waiting_for_a_judge_is_no_work_of_its_verdict(world: World) -> None:
     (done,) = world.reports
     assert isinstance(done, VerdictDone)
     assert 0.0 == done.wall_s
+
+
+def test_judge_that_is_away_is_told_of_once_and_its_return_too(world: World) -> None:
+    world.lease(1)
+    world.stage.work()
+    assert [] == world.reports
+    world.desk.waiting, world.desk.amiss = {1}, "the judge has been away for 5 s: no route"
+    for _ in range(3):
+        world.stage.work()
+    world.desk.amiss = ""
+    for _ in range(2):
+        world.stage.work()
+    expected = [Fault("the judge has been away for 5 s: no route; episodes that wait: 1"), Fault("the judge is back")]
+    assert expected == world.reports
