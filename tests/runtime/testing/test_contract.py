@@ -45,6 +45,14 @@ def test_leaf_that_lies_inside_a_function_is_found_by_no_worker(
     assert "at verifier `wrong.hidden` v1 of assay-wrong 1.0. Keep it under its function's own name" in said
 
 
+def test_leaf_whose_name_another_took_is_not_the_one_that_a_worker_finds(
+    wrong: ModuleType, registry: Registry, breaks: Any
+) -> None:
+    contract = VerifierContract.of(wrong.verifier.covered, registry=registry, cases=CASES)
+    said = breaks(contract, "test_a_worker_finds_it_again")
+    assert "got <verifier wrong.covering v1> at assay-wrong:1.0:assay_wrong.verifier:twin" in said
+
+
 def test_plugin_without_a_word_of_documentation_is_named(wrong: ModuleType, registry: Registry, breaks: Any) -> None:
     contract = VerifierContract.of(wrong.verifier.undocumented, registry=registry, cases=CASES)
     said = breaks(contract, "test_it_says_what_it_does")

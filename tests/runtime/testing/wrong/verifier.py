@@ -38,6 +38,21 @@ def _make() -> object:
 hidden = _make()
 
 
+@assay.verifier("wrong.covered", version=1)
+def twin(answer: str | None, expected: str) -> Found:  # pyright: ignore[reportRedeclaration]
+    """Lie under a name that another one takes."""
+    return compare(answer, expected)
+
+
+covered = twin
+
+
+@assay.verifier("wrong.covering", version=1)
+def twin(answer: str | None, expected: str) -> Found:
+    """Take the name of the one before."""
+    return compare(answer, expected)
+
+
 @assay.verifier("wrong.undocumented", version=1)
 def undocumented(answer: str | None, expected: str) -> Found:
     return compare(answer, expected)
