@@ -104,3 +104,10 @@ def test_processes_that_a_bomb_left_are_found_by_name() -> None:
         assert [process.pid] == worker.processes(name)
         process.kill()
     assert [] == worker.processes(name)
+
+
+@pytest.mark.slow
+def test_verifier_that_asks_for_a_box_is_tried_in_one(wrong: ModuleType, registry: Registry, holds: Any) -> None:
+    contract = VerifierContract.of(wrong.verifier.boxed, registry=registry, cases=CASES, hostile=FEW)
+    assert "test_whatever_the_answer_is_there_are_signals" in holds(contract)
+    assert contract.test_half_a_character_raises_nothing is None

@@ -145,3 +145,12 @@ def slow(answer: str | None, expected: str) -> Found:
     """Take thirty times what it declares."""
     time.sleep(0.03)
     return compare(answer, expected)
+
+
+@assay.verifier("wrong.boxed", version=1, cost="100ms", timeout="20s", needs=assay.Needs(sandbox=True))
+async def boxed(answer: str | None, box: assay.Sandbox, expected: str) -> Found:
+    """Break nothing, and compare in a box."""
+    await box.put("answer", (answer or "").encode())
+    size = await box.exec(["wc", "-m", "answer"])
+    same = await box.exec(["cmp", "-s", "answer", "-"], stdin=expected.encode())
+    return Found(equal=same.ok, size=int(size.stdout.split()[0]))
