@@ -9,6 +9,7 @@ from assay.core.leaf import Leaf, Verifier
 from assay.core.message import Message
 from assay.core.sandbox import SandboxBackend, SandboxSpec
 from assay.core.trajectory import Trace
+from assay.runtime.judge.host import JudgeHost
 from assay.runtime.sandbox.host import BoxHost
 from assay.runtime.testing import hazard
 from assay.runtime.testing.case import Case
@@ -28,17 +29,23 @@ class LeafBench:
         leaf: The leaf.
         backend: Where a verifier that asks for a box gets it.
         spec: What that box is like.
+        judges: Whom a verifier asks that asks for a judge.
     """
 
     def __init__(
-        self, ref: str, leaf: Leaf, backend: SandboxBackend | None = None, spec: SandboxSpec | None = None
+        self,
+        ref: str,
+        leaf: Leaf,
+        backend: SandboxBackend | None = None,
+        spec: SandboxSpec | None = None,
+        judges: JudgeHost | None = None,
     ) -> None:
         self._ref = ref
         self._spec = spec
         dist, version, _ = ref.split(":", 2)
         self._hazard = f"{dist}:{version}:{hazard.hazard.object_name}"
         mode = mode_of(leaf) if isinstance(leaf, Verifier) else "worker"
-        self.host = VerifierHost(boxes=None if backend is None else BoxHost(backend))
+        self.host = VerifierHost(boxes=None if backend is None else BoxHost(backend), judges=judges)
         self.host.start([VerifierRef(self._ref, mode), VerifierRef(self._hazard, mode)])
         self.host.wait_started()
 

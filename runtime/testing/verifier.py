@@ -6,11 +6,12 @@ the author's cases, and a stock of answers that a policy may write. That no othe
 
 import inspect
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
+from assay.core.judge import JudgeBackend
 from assay.core.leaf import Leaf, Verifier
 from assay.core.sandbox import SandboxBackend, SandboxSpec
 from assay.core.signal import check_signals
@@ -36,6 +37,7 @@ class VerifierContract(WorkerContract):
         cost_factor: How many times its declared `cost` a call may take in the median; costs are first guesses.
         backend: Where a verifier that asks for a box gets it; None for plain processes, which you trust your cases in.
         box: What that box is like.
+        judge: Makes the judge of a verifier that asks one, such as a class that answers by rule.
     """
 
     kind = "verifier"
@@ -43,6 +45,7 @@ class VerifierContract(WorkerContract):
     cost_factor: ClassVar[float] = 10.0
     backend: ClassVar[SandboxBackend | None] = None
     box: ClassVar[SandboxSpec] = SandboxSpec("testing")
+    judge: ClassVar[Callable[[], JudgeBackend] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -126,7 +129,15 @@ class VerifierContract(WorkerContract):
         )
 
     def make_bench(self, ref: str, leaf: Leaf) -> LeafBench:
-        """Start a worker, with boxes where the verifier asks for one."""
+        """Start a worker, with boxes and a judge where the verifier asks for them."""
+        # By the class: a plain function would be bound to the instance.
+        make = type(self).judge
+        if self.verifier.asks_judge:
+            if make is None:
+                self.broken("the contract of a verifier that asks a judge must have one", todo="Set `judge`")
+            from assay.runtime.judge.host import JudgeHost
+
+            return LeafBench(ref, leaf, judges=JudgeHost(make, should_cache=False))
         if not self.verifier.needs.sandbox:
             return LeafBench(ref, leaf)
         from assay.runtime.sandbox.process import ProcessBackend

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.runtime.testing.clause import unseen
 
+from assay.core.judge import JudgeReply, JudgeRequest
 from assay.core.registry import Registry
 from assay.runtime.testing import bench, hazard, worker
 from assay.testing import Case, VerifierContract
@@ -111,3 +112,27 @@ def test_verifier_that_asks_for_a_box_is_tried_in_one(wrong: ModuleType, registr
     contract = VerifierContract.of(wrong.verifier.boxed, registry=registry, cases=CASES, hostile=FEW)
     assert "test_whatever_the_answer_is_there_are_signals" in holds(contract)
     assert contract.test_half_a_character_raises_nothing is None
+
+
+class Rule:
+    """A judge that says yes where both words of a question are one."""
+
+    identity = "rule"
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        one, _, other = request.messages[0][1].rpartition(" ")
+        return JudgeReply("yes" if one == other else "no")
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_verifier_that_asks_a_judge_is_tried_with_one(wrong: ModuleType, registry: Registry, breaks: Any) -> None:
+    contract = VerifierContract.of(wrong.verifier.asking, registry=registry, cases=CASES, hostile=FEW, judge=Rule)
+    contract().test_cases_give_the_signals_they_must()
+    contract().test_whatever_the_answer_is_there_are_signals()
+    contract().test_crash_of_its_process_does_not_hurt_the_next_call()
+    contract.teardown_class()
+    alone = VerifierContract.of(wrong.verifier.asking, registry=registry, cases=CASES)
+    assert "that asks a judge must have one - at verifier `wrong.asking`" in breaks(alone, "test_fork_bomb_leaves_no_process")

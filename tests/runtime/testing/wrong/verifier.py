@@ -154,3 +154,10 @@ async def boxed(answer: str | None, box: assay.Sandbox, expected: str) -> Found:
     size = await box.exec(["wc", "-m", "answer"])
     same = await box.exec(["cmp", "-s", "answer", "-"], stdin=expected.encode())
     return Found(equal=same.ok, size=int(size.stdout.split()[0]))
+
+
+@assay.verifier("wrong.asking", version=1, tier="judge", cost="100ms", timeout="20s")
+async def asking(answer: str | None, judge: assay.Judge, expected: str) -> Found:
+    """Break nothing, and ask a judge."""
+    reply = await judge.ask(assay.JudgeRequest("rule@1", (("user", f"{answer} {expected}"),)))
+    return Found(equal=reply.text == "yes", size=0)
