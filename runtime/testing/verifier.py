@@ -130,8 +130,8 @@ class VerifierContract(WorkerContract):
 
     def make_bench(self, ref: str, leaf: Leaf) -> LeafBench:
         """Start a worker, with boxes and a judge where the verifier asks for them."""
-        # By the class: a plain function would be bound to the instance.
-        make = type(self).judge
+        # As it was set: a plain function would be bound to the instance.
+        make = inspect.getattr_static(type(self), "judge")
         if self.verifier.asks_judge:
             if make is None:
                 self.broken("the contract of a verifier that asks a judge must have one", todo="Set `judge`")

@@ -135,4 +135,5 @@ def test_verifier_that_asks_a_judge_is_tried_with_one(wrong: ModuleType, registr
     contract().test_crash_of_its_process_does_not_hurt_the_next_call()
     contract.teardown_class()
     alone = VerifierContract.of(wrong.verifier.asking, registry=registry, cases=CASES)
-    assert "that asks a judge must have one - at verifier `wrong.asking`" in breaks(alone, "test_fork_bomb_leaves_no_process")
+    said = breaks(alone, "test_fork_bomb_leaves_no_process")
+    assert "that asks a judge must have one - at verifier `wrong.asking`" in said
