@@ -13,7 +13,8 @@ from assay.core.blob import BlobRef
 from assay.core.chat import ChatFormat
 from assay.core.engine import Engine
 from assay.core.error import ConfigError
-from assay.core.registry import Registry, installed
+from assay.core.registry import Registry, installed, resolve
+from assay.core.store import Store
 from assay.core.trajectory import Trajectory
 from assay.core.verdict import Scored, Verdict
 from assay.core.wire import Split
@@ -34,7 +35,6 @@ from assay.runtime.run.plan import EntryPlan, RunPlan, read_plan, write_plan
 from assay.runtime.run.prepare import find_run
 from assay.runtime.sandbox.open import NONE, attach_sandbox, prepare_boxes
 from assay.runtime.stage.source import open_source
-from assay.runtime.store.local import LocalStore
 
 DESCRIPTION = """\
 Play one episode of a domain and show every step: task, prompt, tokens, answer, signals, gates, terms, reward.
@@ -194,7 +194,8 @@ def read_trajectory(folder: RunFolder, episode: str) -> Trajectory:
         packed = reading.trajectory(episode)
     if packed is None:
         raise ConfigError("an episode must be one the run has played", got=episode, at=folder.path)
-    store = LocalStore(folder.blobs)
+    plan = read_plan(folder.path)
+    store: Store = resolve(plan.factories["store"])(folder.blobs, None, **plan.settings["store"]["options"])
     try:
         return msgspec.msgpack.decode(store.get(msgspec.msgpack.decode(packed, type=BlobRef)), type=Trajectory)
     finally:

@@ -38,8 +38,9 @@ def test_run_of_packages_trains_and_is_exported(run: Run, tmp_path: Path) -> Non
     assert ["-n", "1"] == command[1:3]
     with closing(sqlite3.connect(runs / "experiments.sqlite")) as db:
         assert [(1,), (2,), (3,), (4,)] == db.execute("SELECT step FROM step ORDER BY version").fetchall()
-    ran = run("assay", "explain", str(folder), "1")
-    assert 0 == ran.returncode, ran.stdout + ran.stderr
+    for words in (("explain", str(folder), "1"), ("try", "quickstart.spell", "--replay", f"{folder}:1")):
+        ran = run("assay", *words)
+        assert 0 == ran.returncode, ran.stdout + ran.stderr
     ran = run("assay", "export", str(folder), "--to", "numpy", str(tmp_path / "exported"))
     assert 0 == ran.returncode, ran.stdout + ran.stderr
     assert (tmp_path / "exported" / "policy.json").is_file()
