@@ -1,7 +1,8 @@
 """The audit of a ledger: the very fold that the coordinator made, from the verdicts it wrote down.
 
 A group counts once all its siblings are verified or were dropped for a reason of their own; what was taken back before
-(a stage that ended, a task in quarantine) never counts, however many of its siblings were scored.
+(a stage that ended, a task in quarantine) never counts, however many of its siblings were scored, nor does what was
+passed over (`meta`, `audit:GROUP`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,8 +19,8 @@ Rows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 _terms = msgspec.json.Decoder(dict[str, float]).decode
 _trace = msgspec.json.Decoder(Trace).decode
-# Reasons for which whole groups are taken back.
-_TAKEN_BACK = frozenset({"stage_over", "quarantined", "cancelled"})
+TAKEN_BACK = ("stage_over", "quarantined", "cancelled")
+"""Reasons of episodes whose whole group was taken back, where they have no verdict."""
 
 
 class StoredPlay(msgspec.Struct, frozen=True):
@@ -52,6 +53,7 @@ def replay(rows: Rows, audits: Mapping[str, Audit], *, has_answers: bool = True)
         f"{answer} FROM grp g JOIN submission s ON s.grp = g.grp LEFT JOIN verdict v ON v.episode = s.episode "
         "LEFT JOIN rollout r ON r.episode = s.episode WHERE g.stage >= 0 ORDER BY g.grp, s.sibling"
     )
+    passed = {int(name.partition(":")[2]) for (name,) in rows("SELECT name FROM meta WHERE name LIKE 'audit:%'")}
     found: list[tuple[str, Alarm]] = []
     for number, siblings in groupby(rows(query), key=itemgetter(0)):
         members = list(siblings)
@@ -60,9 +62,12 @@ def replay(rows: Rows, audits: Mapping[str, Audit], *, has_answers: bool = True)
         if audit is None:
             continue
         audit.plan(number)
+        if number in passed:
+            found += [(entry, alarm) for alarm in audit.pass_over(number)]
+            continue
         if state == "open":
             continue
-        if any(verdict is None and reason in _TAKEN_BACK for _, _, _, _, _, reason, verdict, *_ in members):
+        if any(verdict is None and reason in TAKEN_BACK for _, _, _, _, _, reason, verdict, *_ in members):
             alarms = audit.skip(number)
         else:
             alarms = audit.end(number, task, [_play(row) for row in members if row[7] is not None])

@@ -4,8 +4,10 @@ Pure and clock-free. Groups are taken in the order they were planned, whatever t
 early waits for those before it. So the findings of a run depend on its verdicts alone, not on timing, batching, number
 of workers or interruptions, and the fold over a ledger gives the alarms that its coordinator logged.
 
-Memory is bounded: sums of at most `window` blocks, three numbers a series for `trend` blocks, and the folds of groups
-that wait, which are no more than an entry ends while one group is played and verified.
+Memory is bounded: sums of at most `window` blocks, three numbers a series for `trend` blocks, and the folds of `wait`
+groups that ended before one that was planned earlier. Who people never answer is passed over then: it counts in
+nothing, should it end after all. Whoever keeps the ledger notes these, since a later fold cannot know how long they
+were waited for.
 """
 
 from collections import deque
@@ -69,12 +71,14 @@ class Audit:
     Attributes:
         raised: What stands now, by finding and subject.
         total: Sums over the whole run, in whole blocks.
+        passed: Groups that were passed over.
     """
 
     def __init__(self, subject: Subject, thresholds: Thresholds) -> None:
         self.subject, self.at = subject, thresholds
         self.raised: dict[tuple[str, str], Judgement] = {}
         self.total = self._block()
+        self.passed: list[int] = []
         self._order: deque[int] = deque()
         self._ended: dict[int, Fold | None] = {}
         self._folds: list[Fold] = []
@@ -100,20 +104,32 @@ class Audit:
         if plays and not self.subject.terms:
             self.subject = Subject(tuple(plays[0].terms))
             self.total = self._block()
-        self._ended[group] = Fold(self.subject.terms, group, task, plays) if plays else None
-        return self._proceed() if self._order[0] == group else []
+        return self._take(group, Fold(self.subject.terms, group, task, plays) if plays else None)
 
     def skip(self, group: int) -> list[Alarm]:
         """A group was taken back before it was verified; one that was verified stays in."""
-        if group in self._ended or not self._order or group < self._order[0]:
-            return []
-        self._ended[group] = None
-        return self._proceed() if self._order[0] == group else []
+        return [] if group in self._ended else self._take(group, None)
+
+    def pass_over(self, group: int) -> list[Alarm]:
+        """A group was passed over when the ledger was written."""
+        self.passed.append(group)
+        return self._take(group, None)
+
+    def _take(self, group: int, fold: Fold | None) -> list[Alarm]:
+        if not self._order or group < self._order[0]:
+            return []  # passed over, or in the sums
+        self._ended[group] = fold
+        return self._proceed() if self._order[0] == group or len(self._ended) > self.at.wait else []
 
     def _proceed(self) -> list[Alarm]:
         alarms: list[Alarm] = []
         order, ended = self._order, self._ended
-        while order and order[0] in ended:
+        while order:
+            if order[0] not in ended:
+                if len(ended) <= self.at.wait:
+                    break
+                self.passed.append(order.popleft())
+                continue
             fold = ended.pop(order.popleft())
             if fold is not None:
                 self._folds.append(fold)
@@ -198,6 +214,7 @@ class Audit:
         return {
             "groups": self.total.groups,
             "episodes": self.total.episodes,
+            "passed_over": len(self.passed),
             "window_groups": window.groups,
             "trend_groups": len(self._slopes) * self.at.block,
             "pass_rate": window.solved / window.episodes if window.episodes else None,

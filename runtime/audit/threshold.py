@@ -22,6 +22,7 @@ class Thresholds(msgspec.Struct, frozen=True):
         min_window: Blocks before which no level is judged.
         trend: Blocks that trends are judged by, at most.
         min_trend: Blocks before which no trend is judged.
+        wait: Groups that may end before one that was planned earlier; then that one is passed over.
         min_spread: Fewest groups whose rewards differ, or whose lengths do, for a share or a correlation.
         noise: Standard errors that a figure must lie away from no effect.
         dominance: Share of within-group variance that one outcome term makes while another declared large makes none.
@@ -40,6 +41,7 @@ class Thresholds(msgspec.Struct, frozen=True):
     min_window: Positive = 2
     trend: Positive = 64
     min_trend: Positive = 8
+    wait: Positive = 4096
     min_spread: Positive = 48
     noise: Above0 = 4.0
     dominance: Part = 0.95

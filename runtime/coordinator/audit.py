@@ -1,14 +1,14 @@
 """The reward audit as the core keeps it: groups in, alarms into the log.
 
-An alarm lies in the transaction that holds the verdict that raised it. What the audit knows is rebuilt from verdicts,
-so a run that is killed and resumed logs each alarm once.
+An alarm lies in the transaction that holds the verdict that raised it, and so does what was passed over. What the audit
+knows is rebuilt from verdicts, so a run that is killed and resumed logs each alarm once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from assay.runtime.audit.finding import Judgement, judge_canary
 from assay.runtime.audit.replay import replay
-from assay.runtime.audit.stream import Alarm
+from assay.runtime.audit.stream import Alarm, Audit
 from assay.runtime.coordinator import record
 from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.ledger import Ledger
@@ -32,12 +32,12 @@ def end(run: Run, out: list[Instruction], group: Group, scored: Sequence[Episode
         group: The group.
         scored: Its scored siblings.
     """
-    _tell(run, out, group, run.audits[group.entry.name].end(group.number, group.index, scored))
+    _tell(run, out, group, lambda audit: audit.end(group.number, group.index, scored))
 
 
 def skip(run: Run, out: list[Instruction], group: Group) -> None:
     """A training group was taken back."""
-    _tell(run, out, group, run.audits[group.entry.name].skip(group.number))
+    _tell(run, out, group, lambda audit: audit.skip(group.number))
 
 
 def canary(run: Run, out: list[Instruction], episode: Episode) -> None:
@@ -74,7 +74,10 @@ def line(entry: str, one: Judgement) -> str:
     return f"{entry} {what}: {one.text}{shown}"
 
 
-def _tell(run: Run, out: list[Instruction], group: Group, alarms: Sequence[Alarm]) -> None:
-    for alarm in alarms:
+def _tell(run: Run, out: list[Instruction], group: Group, take: Callable[[Audit], Sequence[Alarm]]) -> None:
+    audit = run.audits[group.entry.name]
+    num_passed = len(audit.passed)
+    for alarm in take(audit):
         what = RAISED if alarm.is_on else OVER
         out.append(record.log(what, line(group.entry.name, alarm.judgement), run.now_s))
+    out += [record.passed(number) for number in audit.passed[num_passed:]]

@@ -23,7 +23,7 @@ def judge(run: Run, out: list[Instruction], episode: Episode, verdict: Verdict, 
     run.verify_queue.pop(episode.number, None)
     if isinstance(verdict, Scored) and not math.isfinite(verdict.payout.reward):
         verdict = Unscored("verifier_fault", f"reward {verdict.payout.reward}", measurements=verdict.measurements)
-    out.append(record.verdict(episode.number, verdict, wall_s, run.now_s))
+    out.append(record.verdict(episode.number, verdict, wall_s, run.stamp()))
     if episode.group.purpose == "train":
         tally = run.tallies[episode.group.entry.name]
         tally.spent_s += wall_s + episode.wall_s

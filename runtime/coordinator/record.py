@@ -83,6 +83,11 @@ def verdict(episode: int, verdict: Verdict, wall_s: float, now_s: float) -> Writ
     return Write("verdict", (episode, *told, _text(verdict), wall_s, now_s))
 
 
+def passed(group: int) -> Write:
+    """The audit waits no longer for a group."""
+    return Write("meta", (f"audit:{group}", b""))
+
+
 def lost(episode: int) -> Write:
     """The trajectory of an episode is gone; it will be played again."""
     return Write("lost", (episode,))

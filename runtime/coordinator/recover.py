@@ -13,6 +13,7 @@ from assay.core.group import Batch
 from assay.core.scheduler import TaskStats
 from assay.core.trajectory import Trace, WeightVersion
 from assay.core.wire import Checkpoint, Weights
+from assay.runtime.audit.replay import TAKEN_BACK
 from assay.runtime.coordinator import audit, lease, level, share
 from assay.runtime.coordinator.feed import task_ref
 from assay.runtime.coordinator.ledger import Ledger
@@ -34,7 +35,7 @@ def recover(spec: RunSpec, ledger: Ledger) -> tuple[Run, float] | None:
     if standing is None and not last_s:
         return None
     run = Run(spec)
-    run.now_s = last_s
+    run.now_s = run.verified_s = last_s
     _read_curriculum(run, ledger, standing)
     _read_feeds(run, ledger)
     _read_evaluations(run, ledger)
@@ -49,6 +50,7 @@ _LAST = (
     "SELECT MAX(at_s) FROM log UNION ALL SELECT MAX(at_s) FROM commits UNION ALL SELECT MAX(planned_s) FROM submission "
     "UNION ALL SELECT MAX(rolled_s) FROM rollout UNION ALL SELECT MAX(verified_s) FROM verdict"
 )
+_IS_SCORED = "FILTER (WHERE e.reward IS NOT NULL)"
 
 
 def _read_curriculum(run: Run, ledger: Ledger, standing: bytes | None) -> None:
@@ -248,10 +250,11 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
         if name in run.tallies:
             run.tallies[name].spent_s, run.tallies[name].spent_episodes = seconds, number
     groups = ledger.rows(
-        "SELECT g.entry, g.idx, g.state, AVG(e.success), AVG(e.reward), json_group_array(json(e.terms)), "
-        "SUM(e.trained_tokens), COUNT(*), SUM(e.tokens) "
-        "FROM grp g JOIN episode e USING (grp) WHERE g.stage >= 0 AND e.reward IS NOT NULL "
-        "AND g.state != 'open' GROUP BY g.grp ORDER BY MAX(e.verified_s)"
+        f"SELECT g.entry, g.idx, g.state, AVG(e.success), AVG(e.reward), json_group_array(json(e.terms)) {_IS_SCORED}, "
+        f"SUM(e.trained_tokens) {_IS_SCORED}, COUNT(e.reward), SUM(e.tokens) {_IS_SCORED} "
+        "FROM grp g JOIN episode e USING (grp) WHERE g.stage >= 0 AND g.state != 'open' GROUP BY g.grp "
+        f"HAVING COUNT(e.reward) > 0 AND NOT MAX(e.verified_s IS NULL AND e.reason IN {TAKEN_BACK}) "
+        "ORDER BY MAX(e.verified_s)"
     )
     for name, index, state, rate, reward, terms, trained, number, tokens in groups:
         tally = run.tallies.get(name)

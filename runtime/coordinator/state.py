@@ -5,6 +5,7 @@ Plain data with no behaviour beyond look-ups. Ended episodes leave memory; `Coun
 
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf, nextafter
 from typing import Any
 
 from assay.core.blob import BlobRef
@@ -253,6 +254,7 @@ class Run:
 
     Attributes:
         now_s: The run's clock at the event being handled.
+        verified_s: Time of the last verdict.
         ready: Groups that wait for a batch.
         open_evaluation: The one in progress; at most one is.
         share: Share per entry in the mix, summing to 1.
@@ -271,6 +273,7 @@ class Run:
     def __init__(self, spec: RunSpec) -> None:
         self.spec = spec
         self.now_s = 0.0
+        self.verified_s = 0.0
         self.entries = {entry.name: entry for entry in spec.entries}
         self.workers: dict[bytes, Worker] = {}
         self.leases: dict[int, Lease] = {}
@@ -326,6 +329,11 @@ class Run:
         if feed is None:
             feed = self.feeds[key] = Feed(self.entries[entry], split)
         return feed
+
+    def stamp(self) -> float:
+        """Return the time of a verdict: later than that of the last one, so that a ledger keeps their order."""
+        self.verified_s = max(self.now_s, nextafter(self.verified_s, inf))
+        return self.verified_s
 
     def count(self, anomaly: str) -> None:
         """Count something that is harmless by design and telling in numbers, such as a duplicate."""

@@ -298,6 +298,28 @@ def test_group_taken_back_after_it_ended_stays_in() -> None:
     assert 256 == one.total.groups
 
 
+def test_group_that_never_ends_is_passed_over_and_counts_in_nothing_if_it_ends_after_all() -> None:
+    at = msgspec.structs.replace(SMALL, wait=10)
+    one, other = audit(at=at), audit(at=at)
+    stream = groups(paid_by_length(1.0), 64)
+    one.plan(0)
+    alarms = []
+    for number, plays in enumerate(stream[1:], 1):
+        one.plan(number)
+        alarms += one.end(number, number, plays)
+        assert len(one._ended) <= 10
+    alarms += one.end(0, 0, stream[0])
+    assert [] == one.skip(0)
+    other.plan(0)
+    again = other.pass_over(0)
+    for number, plays in enumerate(stream[1:], 1):
+        other.plan(number)
+        again += other.end(number, number, plays)
+    assert ["+length"] == told(alarms)
+    assert (alarms, one.rows(), one.figures()) == (again, other.rows(), other.figures())
+    assert 1 == one.figures()["passed_over"]
+
+
 def test_memory_does_not_grow_with_the_run() -> None:
     at = Thresholds(block=4, window=4, trend=16, min_window=1, min_trend=2)
     one = audit(at=at)

@@ -1,6 +1,7 @@
 """The audit in the coordinator: every alarm is logged once, whatever is killed; canaries count in no accuracy."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,18 @@ from coordinator_world import FakeWorker, World, entry, scored, spec, unscored
 
 from assay.core.trajectory import Trace, WeightVersion
 from assay.core.verdict import Payout, Scored, Verdict
-from assay.core.wire import EpisodeDone, LeaseEpisode, Report
+from assay.core.wire import EpisodeDone, LeaseEpisode, LeaseVerify, Report
 from assay.runtime.audit.finding import Subject
 from assay.runtime.audit.replay import replay
 from assay.runtime.audit.stream import Audit
 from assay.runtime.audit.threshold import Thresholds
 from assay.runtime.coordinator.ledger import Ledger, has_answers
-from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
+from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec, TierSpec
 from assay.runtime.coordinator.status import status
 from assay.runtime.observe.reading import Accuracy, Reading
 
 AT = Thresholds(block=4, window=4, min_window=2, min_spread=8)
+WAITING = Thresholds(block=4, window=4, min_window=2, min_spread=8, wait=6)
 Make = Callable[..., World]
 
 
@@ -102,6 +104,43 @@ def test_fold_over_the_ledger_gives_the_alarms_of_the_log(lengthy: Callable[[str
     logged = [(what, detail.removeprefix("a length: ").partition("; see")[0]) for what, detail in alarms(world)]
     assert told == logged
     assert 2 == len(told)
+
+
+def test_question_that_is_never_answered_holds_no_finding_up_and_is_passed_over_once(tmp_path: Path) -> None:
+    stage = StageSpec("rl", "rl", batch=4, steps=14, max_staleness=1)
+    people = entry("a", sizes={"train": 500}, tier="human", max_verify_s=1e6)
+    tiers = {"human": TierSpec(inflight=24)}
+    run = spec(entries=(people,), phases=(stage,), tiers=tiers, audit=WAITING, admit=lambda rewards: True)
+    world = Lengthy(run, tmp_path / "ledger.sqlite", seed=3)
+    world.verdict = paid
+    for turn in range(400):
+        for worker in world.workers.values():
+            worker.work = deque(order for order in worker.work if not _is_first_question(order))
+        if world.finish is not None or alarms(world):
+            break
+        world.beat()
+        for name in list(world.workers):
+            world.work(name, 4)
+        world.turn()
+        audit = world.core.run.audits["a"]
+        assert len(audit._ended) <= WAITING.wait
+        if turn in (20, 150):
+            world.restart()
+            world.turn(3.0)
+    assert ["audit"] == [what for what, _ in alarms(world)]
+    (ended,) = next(iter(world.ledger.rows("SELECT COUNT(*) FROM submission WHERE grp = 0 AND ended IS NOT NULL")))
+    assert 0 == ended
+    again = Audit(Subject(()), WAITING)
+    assert [alarms(world)[0][1].partition(": ")[2].partition("; see")[0]] == [
+        alarm.judgement.text for _, alarm in replay(world.ledger.rows, {"a": again})
+    ]
+    assert [0] == again.passed == world.core.run.audits["a"].passed
+    assert again.total.groups == world.core.run.audits["a"].total.groups
+    world.ledger.close()
+
+
+def _is_first_question(order: Any) -> bool:
+    return isinstance(order, LeaseVerify) and order.episode == 0
 
 
 def test_unscored_episodes_and_evaluations_enter_nothing(make: Make) -> None:
