@@ -95,9 +95,10 @@ class LauncherContract(FactoryContract):
     def test_what_dies_is_started_again(self) -> None:
         """A worker that fails, one that is killed, and a coordinator that is killed; the others live on."""
         folder = self.new_folder()
-        fails = "if life == 1: sys.exit(1)\n" + _WORKER
-        killed = "if life == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
-        ends = "wait(lambda: len(lives('source-0')) == len(lives('rollout-0')) == 2)\n" + _OVER
+        fails = "wait(lambda: lives('verify-0'))\nif life == 1: sys.exit(1)\n" + _WORKER
+        killed = "wait(lambda: lives('verify-0'))\nif life == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        # A moment more, so that a second life of what did not die would be noted.
+        ends = "wait(lambda: len(lives('source-0')) == len(lives('rollout-0')) == 2)\ntime.sleep(0.3)\n" + _OVER
         programs = {"coordinator": killed + ends, "rollout-0": fails, "source-0": killed + _WORKER, "verify-0": _WORKER}
         self._require_status(self._launch(folder, programs), 0)
         found = {name: len(_read(folder / f"{name}.lives")) for name in programs}
