@@ -135,8 +135,7 @@ def prepare_boxes(plan: RunPlan) -> None:
     """
     images = {e.program.sandbox.image for e in plan.entries if e.needs and e.program.sandbox is not None}
     if images and "sandbox" in plan.factories:
-        backend = _backend(plan)
-        asyncio.run(_prepare(backend, sorted(images)))
+        asyncio.run(_prepare(_backend(plan), sorted(images)))
 
 
 def reap_boxes(plan: RunPlan) -> None:
@@ -170,6 +169,14 @@ def waived(backend: SandboxBackend) -> frozenset[str]:
 
 
 async def _prepare(backend: SandboxBackend, images: list[str]) -> None:
-    await backend.reap()
     for image in images:
-        await backend.prepare(image)
+        try:
+            await backend.prepare(image)
+        except SandboxError as error:
+            raise SandboxError(
+                f"the sandbox `{backend.name}` must have every image before anything is started",
+                got=str(error),
+                at=f"image {image}",
+                todo="Start it, or pull or build the image; `assay doctor` says what answers",
+            ) from error
+    await backend.reap()

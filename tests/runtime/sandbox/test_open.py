@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from assay.core.error import ConfigError, PluginError
+from assay.core.error import ConfigError, PluginError, SandboxError
 from assay.core.hook import hookimpl
 from assay.core.leaf import Needs, verifier
 from assay.core.registry import Registry
@@ -14,7 +14,9 @@ from assay.dsl.compile import compile_bytes
 from assay.runtime import builtin
 from assay.runtime.run.build import build_entry
 from assay.runtime.run.plan import RunPlan
-from assay.runtime.sandbox.open import attach_sandbox, open_boxes, unguarded
+from assay.runtime.sandbox import open as opening
+from assay.runtime.sandbox.open import attach_sandbox, open_boxes, prepare_boxes, unguarded
+from assay.runtime.sandbox.process import ProcessBackend
 
 DOMAIN = """\
 assay: 1
@@ -105,6 +107,20 @@ def test_backend_that_nobody_wants_or_nobody_offers_is_refused(registry: Registr
         attach_sandbox(plan_of(registry, leaf="demo.plain"), {"name": "process"}, registry)
     with pytest.raises(PluginError, match="unknown sandbox `proces`"):
         attach_sandbox(plan_of(registry), {"name": "proces"}, registry)
+
+
+def test_image_that_is_not_there_is_told_of_before_anything_starts(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bare(ProcessBackend):
+        async def prepare(self, image: str) -> str:
+            raise SandboxError("no such image")
+
+    plan = attach_sandbox(plan_of(registry), {"name": "process"}, registry)
+    monkeypatch.setattr(opening, "resolve", lambda ref: Bare)
+    with pytest.raises(SandboxError, match="must have every image .*got no such image - at image any. Start it"):
+        prepare_boxes(plan)
+    prepare_boxes(plan_of(registry, leaf="demo.plain"))
 
 
 def test_run_that_wants_no_box_opens_none(registry: Registry) -> None:
