@@ -118,7 +118,7 @@ def test_image_that_is_not_there_is_told_of_before_anything_starts(
 
     plan = attach_sandbox(plan_of(registry), {"name": "process"}, registry)
     monkeypatch.setattr(opening, "resolve", lambda ref: Bare)
-    with pytest.raises(SandboxError, match="must have every image .*got no such image - at image any. Start it"):
+    with pytest.raises(SandboxError, match=r"must have every image .*got no such image - at image any\. Start it"):
         prepare_boxes(plan)
     prepare_boxes(plan_of(registry, leaf="demo.plain"))
 
