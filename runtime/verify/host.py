@@ -20,7 +20,7 @@ from assay.core.error import PluginError, WireError
 from assay.core.kind import misfit
 from assay.core.verdict import Cause, Measurement
 from assay.runtime.judge.host import JudgeHost
-from assay.runtime.sandbox.host import BoxHost
+from assay.runtime.sandbox.host import BoxAnswer, BoxHost
 from assay.runtime.verify.flight import Flight, Key, Outcome, Slot, VerifierRef
 from assay.runtime.verify.message import (
     BoxCall,
@@ -277,14 +277,8 @@ class VerifierHost:
 
     def _on_boxes(self) -> None:
         for answer in self.boxes.answers() if self.boxes is not None else ():
-            waiting = self._opening.pop(answer.call_id, None) if answer.call_id < 0 else None
-            if waiting is not None:
-                waiting.has_box = True
-                waiting.spent.queue_s += self._clock() - waiting.asked_at
-                if answer.error:
-                    self._queues[self._key_of[waiting.job.ref]].remove(waiting)
-                    self._release(waiting)
-                    self._fail(waiting, "infra", answer.error)
+            if answer.call_id < 0:
+                self._on_opened(answer)
                 continue
             for slot in self._slots.values():
                 flight = slot.flights.get(answer.key)
@@ -293,6 +287,17 @@ class VerifierHost:
                         flight.box_failure = answer.error or "the backend lost a command"
                     slot.process.send(BoxReply(answer.call_id, answer.value, answer.error))
                     self._watch(slot)
+
+    def _on_opened(self, answer: BoxAnswer) -> None:
+        flight = self._opening.pop(answer.call_id, None)
+        if flight is None:
+            return  # its job was taken back
+        flight.has_box = True
+        flight.spent.queue_s += self._clock() - flight.asked_at
+        if answer.error:
+            self._queues[self._key_of[flight.job.ref]].remove(flight)
+            self._release(flight)
+            self._fail(flight, "infra", answer.error)
 
     def _asks_others(self, ref: str) -> bool:
         return self._asks_judge(ref) or self._asks_box(ref)
