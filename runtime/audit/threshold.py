@@ -8,6 +8,8 @@ from typing import Annotated
 
 import msgspec
 
+from assay.core.error import ConfigError
+
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Part = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Above0 = Annotated[float, msgspec.Meta(gt=0)]
@@ -53,3 +55,14 @@ class Thresholds(msgspec.Struct, frozen=True):
     same_siblings: Part = 0.95
     rise: Above0 = 0.2
     relief: Part = 0.7
+
+    def __post_init__(self) -> None:
+        """Refuse what would never be looked at.
+
+        Raises:
+            ConfigError: more blocks are asked for than are kept; `at` is the key to point at.
+        """
+        for least, most in (("min_window", "window"), ("min_trend", "trend")):
+            if getattr(self, least) > getattr(self, most):
+                must = f"audit.{least} must be at most audit.{most}, which is {getattr(self, most)}"
+                raise ConfigError(must, got=getattr(self, least), at=f"audit.{least}")

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -116,9 +117,11 @@ def read_words(words: list[str]) -> dict[str, Any]:
             given[key] = msgspec.convert(text, _KEYS[key], strict=False)
         except msgspec.ValidationError as error:
             raise ConfigError(f"`{key}` must have a value of its type", got=str(error), at=word) from None
-    if given.get("eval.tasks", 1) < 1 or given.get("eval.samples", 1) < 1 or given.get("eval.temperature", 0.0) < 0:
+    is_hot = 0.0 <= given.get("eval.temperature", 0.0) < math.inf
+    if given.get("eval.tasks", 1) < 1 or given.get("eval.samples", 1) < 1 or not is_hot:
         raise ConfigError(
-            "eval.tasks and eval.samples must be at least 1 and eval.temperature at least 0", got=" ".join(words)
+            "eval.tasks and eval.samples must be at least 1, and eval.temperature at least 0 and finite",
+            got=" ".join(words),
         )
     return given
 

@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -67,7 +68,10 @@ def refused(offer: Offer, options: Mapping[str, object], group: str, key: str) -
 
     def refusal(given: Mapping[str, object]) -> str:
         try:
-            resolve(offer.ref)(**given)
+            make = resolve(offer.ref)
+            if reason := _mistyped(make, given):
+                return reason
+            make(**given)
         except AssayError as error:
             return error.must if error.got is None else f"{error.must}, got {error.got}"
         except Exception as error:
@@ -80,6 +84,25 @@ def refused(offer: Offer, options: Mapping[str, object], group: str, key: str) -
     alone = {name: refusal({name: value}) for name, value in options.items()}
     found = [Misfit(f"{group}.{name}", "YM003", reason) for name, reason in alone.items() if reason]
     return found or [Misfit(f"{group}.{key}", "YM003", whole)]
+
+
+def _mistyped(make: Any, given: Mapping[str, object]) -> str:
+    """Return which option is not of the type that its parameter is annotated with; empty where all are."""
+    try:
+        taken = inspect.signature(make, eval_str=True).parameters
+    except (NameError, TypeError, ValueError):
+        return ""
+    for name, value in given.items():
+        if name not in taken or taken[name].annotation is inspect.Parameter.empty:
+            continue
+        try:
+            msgspec.convert(value, taken[name].annotation)
+        except msgspec.ValidationError as error:
+            kind = str(error).partition("Expected `")[2].partition("`")[0]
+            return f"`{name}` must be {kind}, got {value!r}"
+        except TypeError:
+            continue  # no type of plain values
+    return ""
 
 
 def parameters(factory: object) -> tuple[str, ...] | None:

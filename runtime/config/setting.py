@@ -4,10 +4,12 @@ One struct per group. Keys of a group with a registered `name` that are not list
 what the name stands for, and refused where it takes no such argument. What a key means stands beside it in `conf/`.
 """
 
+import math
 from typing import Annotated, Any
 
 import msgspec
 
+from assay.core.error import ConfigError
 from assay.runtime.audit.threshold import Thresholds
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -208,7 +210,9 @@ def _read_group(name: str, kind: type[msgspec.Struct], value: dict[str, Any], mi
     read: dict[str, Any] = {}
     options: dict[str, Any] = {}
     for key, item in value.items():
-        if key in fields and key != "options":
+        if not _is_finite(item):
+            misfits.append(Misfit(f"{name}.{key}", "YM003", f"`{name}.{key}` must be finite, got {item!r}"))
+        elif key in fields and key != "options":
             read[key] = _read_value(f"{name}.{key}", fields[key].type, item, misfits)
         elif has_options:
             options[key] = item
@@ -219,7 +223,17 @@ def _read_group(name: str, kind: type[msgspec.Struct], value: dict[str, Any], mi
             misfits.append(Misfit(f"{name}.{key}", "CF001", f"a run must have the key `{name}.{key}`"))
     if "options" in fields:
         read["options"] = options
-    return None if misfits else kind(**read)
+    try:
+        return None if misfits else kind(**read)
+    except ConfigError as error:
+        misfits.append(Misfit(error.at or name, "YM003", f"{error.must}, got {error.got}"))
+        return None
+
+
+def _is_finite(item: Any) -> bool:
+    if isinstance(item, dict | list):
+        return all(map(_is_finite, item.values() if isinstance(item, dict) else item))
+    return not isinstance(item, float) or math.isfinite(item)
 
 
 def _read_value(key: str, kind: Any, item: Any, misfits: list[Misfit]) -> Any:

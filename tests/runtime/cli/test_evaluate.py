@@ -46,6 +46,9 @@ def test_another_strategy_leaves_the_options_of_the_former_behind() -> None:
         (["eval.strategy=majority", "eval.signal=a.b"], "nothing reads the key `eval.signal`"),
         (["eval.strategy=best_of", "eval.signal=quality"], "must have the signal"),
         (["eval.strategy=best_of", "eval.signals=a.b"], "did you mean `eval.signal`"),
+        (["eval.temperature=nan"], "eval.temperature at least 0 and finite"),
+        (["eval.temperature=inf", "eval.samples=2"], "eval.temperature at least 0 and finite"),
+        (["eval.strategy=best_of", "eval.signal=3", "eval.samples=2"], "`signal` must be str, got 3"),
     ],
 )
 def test_a_word_that_cannot_be_meant_is_refused(words: list[str], must: str) -> None:

@@ -78,3 +78,23 @@ def test_values_that_do_not_fit_together_are_one_misfit() -> None:
     assert ("scheduler.name", "low must be at most high, got 0.5, 0.25") == (found.key, found.reason)
     (found,) = refused(offer, {"low": 10.0, "high": 20.0}, "scheduler", "name")
     assert ("scheduler.low", True) == (found.key, found.reason.endswith("ValueError: far too low"))
+
+
+def test_an_option_of_another_type_is_a_finding_at_its_key(composed: Compose) -> None:
+    found = composed("eval.strategy=best_of", "+eval.signal=3", *SAMPLED)
+    assert [("YM003", "<override 2>", "`signal` must be str, got 3")] == messages(found)
+
+
+@pytest.mark.parametrize(
+    ("texts", "must"),
+    [
+        (["audit.min_window=9"], "audit.min_window must be at most audit.window, which is 8, got 9"),
+        (["audit.trend=4"], "audit.min_trend must be at most audit.trend, which is 4, got 8"),
+        (["audit.noise=inf"], "`audit.noise` must be finite, got inf"),
+        (["eval.temperature=inf"], "`eval.temperature` must be finite, got inf"),
+        (["+tracker.also.jsonl.every={a: [-inf]}"], "`tracker.also` must be finite"),
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_a_finding(composed: Compose, texts: list[str], must: str) -> None:
+    (finding,) = composed(*texts).findings
+    assert ("YM003", True) == (finding.code, finding.message.startswith(must)), finding.message
