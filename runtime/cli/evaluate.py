@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from assay.core.error import ConfigError
-from assay.core.name import suggestion
+from assay.core.name import nearest, suggestion
 from assay.core.registry import installed
 from assay.core.trajectory import WeightVersion
 from assay.runtime.cli.terminal import Terminal, columns
@@ -107,7 +107,7 @@ def read_words(words: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for word in words:
         key, _, text = word.partition("=")
-        if key not in _KEYS and key.startswith("eval.") and key != "eval.every":
+        if key not in _KEYS and _may_be_option(key):
             # Of the strategy; whether it takes it is known where the strategy is.
             given.setdefault("options", {})[key.removeprefix("eval.")] = _read_option(text)
             continue
@@ -124,6 +124,17 @@ def read_words(words: list[str]) -> dict[str, Any]:
             got=" ".join(words),
         )
     return given
+
+
+def _may_be_option(key: str) -> bool:
+    """Whether a key may be an option of a strategy: not where it looks like a known key and no strategy takes it."""
+    group, _, option = key.partition(".")
+    if group != "eval" or option in ("", "every"):
+        return False
+    taken = [parameters(offer.value) for offer in installed().of_kind("strategy")]
+    if any(known is not None and option in known for known in taken):
+        return True
+    return not nearest(option, [one.removeprefix("eval.") for one in _KEYS if one.startswith("eval.")])
 
 
 def _read_option(text: str) -> Any:
