@@ -3,6 +3,7 @@
 What this module accepts is well formed and well typed; whether the reward says what was meant is for `lint`.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -25,7 +26,7 @@ from assay.dsl.expr.scope import TRACE, Scope
 from assay.dsl.formula import FormulaReader
 from assay.dsl.leaf import Bound, bind_call, call_arguments
 from assay.dsl.program import Allowance, BoxSpec, EpisodeSpec, GroupSpec, Rows, Use
-from assay.dsl.rows import check_row, read_row, split_fields
+from assay.dsl.rows import check_row, read_row, row_key, split_fields
 from assay.dsl.schema import Checked, read_number
 from assay.dsl.source.diagnostic import Finding, finding
 from assay.dsl.source.mark import Mapping, Node, Scalar, Sequence, Span
@@ -196,11 +197,13 @@ class _Reader:
 
     def data(self, fields: dict[str, Kind]) -> dict[str, Use | Rows]:
         splits: dict[str, Use | Rows] = {}
+        read: dict[str, Iterable[dict[str, Any]]] = {}
         for entry in self.entries("data"):
             split, at = entry.key.text, f"data.{entry.key.text}"
             wanted = split_fields(fields, split)
             if isinstance(entry.value, Sequence):
-                splits[split] = self.rows(entry.value, wanted, at)
+                rows = splits[split] = self.rows(entry.value, wanted, at)
+                read[split] = rows.rows
             elif isinstance(entry.value, Scalar):
                 bound, findings, mentioned = bind_call(
                     entry.value, "source", self.registry, self.scope, at, fields=False
@@ -209,21 +212,23 @@ class _Reader:
                 self.used |= mentioned
                 if bound is not None:
                     splits[split] = bound.use
-                    self.source_rows(bound, entry.value, wanted, split, at)
-        self.canaries(splits)
+                    read[split] = self.source_rows(bound, entry.value, wanted, split, at)
+        self.canaries(read, fields)
         return splits
 
-    def canaries(self, splits: dict[str, Use | Rows]) -> None:
+    def canaries(self, read: dict[str, Iterable[dict[str, Any]]], fields: dict[str, Kind]) -> None:
         """A canary that is also a task to solve would be a false alarm."""
-        node, canaries = self.find("data.canary"), splits.get("canary")
-        if not isinstance(node, Sequence) or not isinstance(canaries, Rows):
+        node = self.find("data.canary")
+        if node is None:
             return
-        for split in ("train", "eval"):
-            rows = splits.get(split)
-            for number_, row in enumerate(canaries.rows):
-                if isinstance(rows, Rows) and row in rows.rows:
-                    message = f"row {number_} must be a task that nobody can solve, and stands in data.{split} too"
-                    self.say("DA001", node.items[number_].span, message, "", f"data.canary.{number_}")
+        tasks = {row_key(row, fields): split for split in ("eval", "train") for row in read.get(split, ())}
+        for number_, row in enumerate(read.get("canary", ())):
+            if split := tasks.get(row_key(row, fields)):
+                place = node.items[number_] if isinstance(node, Sequence) else node
+                message = f"row {number_} must be a task that nobody can solve, and stands in data.{split} too"
+                self.say("DA001", place.span, message, "", f"data.canary.{number_}")
+                if place is node:
+                    return
 
     def open_rows(self, bound: Bound) -> Any:
         return open_source(cast(SourceLeaf, bound.offer.value), bound.use, self.scope.params, self.base, "eval")
@@ -239,21 +244,26 @@ class _Reader:
             rows.append(values)
         return Rows(tuple(rows))
 
-    def source_rows(self, bound: Bound, scalar: Scalar, fields: dict[str, Kind], split: str, at: str) -> None:
-        """Read the rows of a local source, as training would, and report the first that does not fit."""
-        leaf = cast(SourceLeaf, bound.offer.value)
+    def source_rows(
+        self, bound: Bound, scalar: Scalar, fields: dict[str, Kind], split: str, at: str
+    ) -> list[dict[str, Any]]:
+        """Return the rows of a local source, read as training would, up to the first that does not fit: report that."""
+        leaf, rows = cast(SourceLeaf, bound.offer.value), list[dict[str, Any]]()
         if not leaf.is_local:
-            return
+            return rows
         try:
             source = open_source(leaf, bound.use, self.scope.params, self.base, split)
             if not len(source):
                 self.say("DA001", scalar.span, f"{scalar.text.strip()} must hold at least one row, got none", "", at)
             for index in range(min(len(source), MAX_CHECKED_ROWS)):
-                if (reason := check_row(source.read(index), fields)) is not None:
+                row = source.read(index)
+                if (reason := check_row(row, fields)) is not None:
                     self.say("DA001", scalar.span, f"row {index} of {scalar.text.strip()} {reason}", "", at)
-                    return
+                    break
+                rows.append(row)
         except (AssayError, OSError, UnicodeError, ValueError) as error:
             self.say("DA001", scalar.span, f"{scalar.text.strip()}: {error}", "", at)
+        return rows
 
     # The rest
 

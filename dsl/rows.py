@@ -52,6 +52,11 @@ def check_row(values: object, fields: MappingType[str, Kind]) -> str | None:
     return None
 
 
+def row_key(values: MappingType[str, Any], fields: MappingType[str, Kind]) -> str:
+    """Return what two rows have in common whose fields are equal, whatever further keys a source gave."""
+    return repr([values.get(name) for name in fields])
+
+
 def read_value(node: Node, kind: Kind) -> tuple[Any, str | None]:
     """Return the value of a node as a kind, or why it is none. The kind decides, never the spelling."""
     if kind.name == "optional" and kind.item is not None:

@@ -69,6 +69,25 @@ def test_rows_of_a_source_may_be_canaries(tmp_path: Path) -> None:
     assert "must have the field `expected`" in one.message
 
 
+def test_canary_that_stands_in_a_file_of_tasks_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(
+        '{"question": "?", "expected": "x"}\n{"question": "3+3", "expected": "6", "n": 1}'
+    )
+    text = DOMAIN.replace('\n    - {question: "1+1", expected: "2"}', ' jsonl("rows.jsonl")')
+    canary = CANARY + '    - {question: "3+3", expected: "6"}\n'
+    (one,) = compile_bytes((text % canary).encode(), installed(), "add.yaml", tmp_path).findings
+    assert ("DA001", 11) == (one.code, one.span.line)
+    assert "row 1 must be a task that nobody can solve, and stands in data.train too" == one.message
+
+
+def test_file_of_canaries_that_holds_a_task_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "2+2", "expected": "4"}\n')
+    text = (DOMAIN % '  canary: jsonl("rows.jsonl")').encode()
+    (one,) = compile_bytes(text, installed(), "add.yaml", tmp_path).findings
+    assert ("DA001", 10) == (one.code, one.span.line)
+    assert "row 0 must be a task that nobody can solve, and stands in data.eval too" == one.message
+
+
 def test_new_canaries_cost_stored_episodes_nothing() -> None:
     plain, guarded = compiled("").require(), compiled(CANARY).require()
     assert "REUSE" == classify(plain, guarded).effect
