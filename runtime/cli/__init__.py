@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    _open_streams()
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
         status = _run(list(sys.argv[1:] if argv is None else argv), terminal)
@@ -77,6 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough. Python would complain once more on its last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _open_streams() -> None:
+    """Put the null device where a caller closed a standard stream, so that its number goes to no other file."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  stays open with the process
 
 
 def verb_parser(name: str) -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """`assay review`: people look at episodes of a run, and what they say is set against what its verifiers said."""
 
 import argparse
+import contextlib
 import getpass
 import json
 import time
@@ -123,13 +124,15 @@ def chosen_matter(arguments: argparse.Namespace, stored: StoredRun) -> str:
 
 
 def _review(arguments: argparse.Namespace, stored: StoredRun, matter: str, terminal: Terminal) -> int:
-    reviewer = (arguments.reviewer or user_name()).strip()
+    reviewer = (user_name() if arguments.reviewer is None else arguments.reviewer).strip()
     if not reviewer or not reviewer.isprintable() or len(reviewer) > 64:
         raise ConfigError(
             "a reviewer must have a name of up to 64 printable characters", got=ascii(reviewer), todo="Say --as NAME"
         )
-    entries = arguments.entry or [
-        one.name for one in stored.plan.entries if not matter or find_signal(one.program, matter) is not None
+    entries = [
+        one.name
+        for one in stored.plan.entries
+        if one.name in (arguments.entry or (one.name,)) and (not matter or find_signal(one.program, matter) is not None)
     ]
     wish = Wish(
         entries=tuple(entries),
@@ -285,14 +288,14 @@ def _numbers(episodes: Sequence[int]) -> str:
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() and len(text) < 10 else -1
     if value < 0:
-        raise argparse.ArgumentTypeError("must be at least 0")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
     return value
 
 
 def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError("must lie between 0 and 1")
-    return value
+    with contextlib.suppress(ValueError):
+        if 0.0 <= float(text) <= 1.0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")

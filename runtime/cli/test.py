@@ -221,7 +221,7 @@ def _to_json(
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() and len(text) < 10 else -1
     if value < 0:
-        raise argparse.ArgumentTypeError("must be at least 0")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
     return value

@@ -80,8 +80,9 @@ class Choice:
         self._store = store
         self._reviewer = reviewer
         self._wish = wish
-        self._programs: dict[str, Program] = {
-            entry.name: entry.program for entry in run.plan.entries if not wish.entries or entry.name in wish.entries
+        self._every: dict[str, Program] = {entry.name: entry.program for entry in run.plan.entries}
+        self._programs = {
+            name: program for name, program in self._every.items() if not wish.entries or name in wish.entries
         }
         self._ledger = read_only(run.folder.ledger)
         self._audit: list[tuple[int, str]] = []
@@ -125,7 +126,7 @@ class Choice:
         row = self._run.find(episode)
         if row is None:
             raise StoreError("an episode must be in the ledger", got=episode, at=self._run.folder.ledger)
-        question = Question(one.text, one.low, one.high) if one is not None else self._question(row.entry, episode)
+        question = Question(one.text, one.low, one.high) if one is not None else self._question(row.entry, taken)
         return Item(episode, about, row.entry, question, reasons[taken])
 
     def num_waiting(self) -> int:
@@ -191,20 +192,23 @@ class Choice:
                 self._matters[episode] = SUCCESS
         return self._matters[episode]
 
-    def _question(self, entry: str, episode: int) -> Question:
-        program = self._programs[entry]
-        if not self._wish.matter and people_of(program):
-            question = self._own_question(entry, episode)
-            assert question is not None
-            return question
-        if self._wish.matter:
-            return matter_question(program, self._wish.matter, self._wish.text)
-        return Question(self._wish.text or RIGHT)
+    def _question(self, entry: str, taken: tuple[int, str]) -> Question:
+        """Return what is asked about a matter, which of a mark that was undone need not be what is wished now."""
+        episode, about = taken
+        if about == SUCCESS:
+            return Question(RIGHT if self._wish.matter else self._wish.text or RIGHT)
+        if "." in about:
+            return matter_question(self._every[entry], about, self._wish.text if about == self._wish.matter else "")
+        stored = [one for one in self._store.questions() if (one.episode, one.id) == taken]
+        question = Question(stored[0].text, stored[0].low, stored[0].high) if stored else None
+        question = question or self._own_question(entry, episode)
+        assert question is not None
+        return question
 
     def _own_question(self, entry: str, episode: int) -> Question | None:
         """Return what a domain asks people about every episode, which an audit asks again."""
         row = self._run.find(episode)
-        program = self._programs[entry]
+        program = self._every[entry]
         try:
             return None if row is None else asked_of(program, people_of(program)[0], self._run.fields(row))
         except (StoreError, ValueError):

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.error import ConfigError
+from assay.core.name import suggestion
 from assay.core.registry import Registry
 from assay.dsl.plan import Plan
 from assay.dsl.program import print_program
@@ -87,5 +88,6 @@ def find_run(name: str, parent: Path) -> RunFolder:
     for path in (Path(name), parent / name):
         if path.is_dir():
             return open_folder(path)
-    todo = "`latest` names the newest" if (parent / "latest").exists() else "No run is there: `assay train` makes one"
+    names = [plan.parent.name for plan in parent.glob("*/plan.json")]
+    todo = suggestion(name, names) or "No run is there: `assay train` makes one"
     raise ConfigError("a run must be named by its folder", got=name, at=parent, todo=todo)

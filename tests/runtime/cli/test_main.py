@@ -127,3 +127,14 @@ def test_character_that_the_terminal_lacks_is_escaped(write: Callable[..., Path]
     ran = subprocess.run([sys.executable, "-m", "assay", "check", str(path)], capture_output=True, env=env, check=False)
     assert (1, b"") == (ran.returncode, ran.stderr)
     assert rb"1.0*ans.gleich\xe4" in ran.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None:
+    line = f"exec {sys.executable} -m assay plugins {closed}"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (0, "") == (ran.returncode, ran.stderr)
+    line = f"exec {sys.executable} -m assay review nowhere {closed}"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (1, "2>&-" in closed) == (ran.returncode, ran.stderr == "")
+    assert "Traceback" not in ran.stderr

@@ -163,6 +163,7 @@ def test_rows_for_a_calibration_are_written(folder: Path, tmp_path: Path, capsys
         (("--verify", "num"), "num.equal or num.parsed"),
         (("--signal", "nothing"), "There are num.equal, num.parsed, text.equal"),
         (("--as", "a\nb"), "printable characters"),
+        (("--as", ""), "printable characters, got ''"),
         (("--export", "x"), "must name the signal"),
     ],
 )
@@ -172,6 +173,23 @@ def test_what_cannot_be_meant_is_refused_with_the_way_out(
     status, _, err = told(capsys, folder, *words)
     assert 1 == status
     assert word in err
+
+
+@pytest.mark.parametrize("words", [("--sample", "x"), ("--floor", "-1"), ("--twice", "nan"), ("--below", "much")])
+def test_number_that_is_none_is_wrong_usage_in_plain_words(
+    folder: Path, words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = told(capsys, folder, *words)
+    assert 2 == status
+    assert f"argument {words[0]}: must be a " in err
+    assert f"got '{words[1]}'" in err
+
+
+def test_closed_input_is_its_end(folder: Path) -> None:
+    line = f"exec {' '.join(command(folder, '--as', 'ann'))} <&-"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert (0, "") == (ran.returncode, ran.stderr)
+    assert "0 marks kept" in ran.stdout
 
 
 class Talk:

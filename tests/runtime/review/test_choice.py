@@ -122,6 +122,33 @@ def test_undone_episode_is_shown_again_at_once(choose: Make, store: ReviewStore)
     assert again == items[2]
 
 
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ("success", "Is this answer right?"),
+        ("num.equal", "`num.equal`: The answer is the expected number, within the tolerance."),
+        (Question("Is it kind?").id, "Is it kind?"),
+    ],
+)
+@pytest.mark.parametrize("matter", ["", "text.equal"])
+def test_undone_mark_is_asked_for_as_it_was_whatever_is_wished_now(
+    about: str, text: str, matter: str, choose: Make, store: ReviewStore
+) -> None:
+    store.ask(3, "person", Question("Is it kind?"), "regrade")
+    store.keep(Mark(0, "ann", 3, about, 1.0, "sample"))
+    wish = Wish(size=100, matter=matter, text="Well?" if matter else "", has_questions=False)
+    item = choose("ann", wish).next(store.undo("ann"))
+    assert item is not None
+    assert (3, about, text) == (item.episode, item.about, item.question.text)
+
+
+def test_undone_mark_of_another_domain_is_asked_for_too(choose: Make, store: ReviewStore) -> None:
+    store.keep(Mark(0, "ann", 3, "success", 1.0, "sample"))
+    item = choose("ann", Wish(entries=("other",))).next(store.undo("ann"))
+    assert item is not None
+    assert (3, "edit") == (item.episode, item.entry)
+
+
 def test_marks_can_stand_for_a_signal(choose: Make, stored: StoredRun) -> None:
     program = stored.plan.entries[0].program
     item = choose("ann", Wish(size=1, matter="num.equal")).next()

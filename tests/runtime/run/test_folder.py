@@ -25,3 +25,13 @@ def test_latest_points_to_the_newest_of_two_runs_of_one_second(tmp_path: Path) -
 def test_where_there_is_no_run_the_error_says_what_makes_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No run is there: `assay train` makes one"):
         find_run("latest", tmp_path)
+
+
+def test_misspelt_run_is_told_which_there_are(tmp_path: Path) -> None:
+    for name in ("hacked", "honest"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").touch()
+    with pytest.raises(ConfigError, match="did you mean `hacked`?"):
+        find_run("haked", tmp_path)
+    with pytest.raises(ConfigError, match="known: hacked, honest"):
+        find_run("x", tmp_path)
