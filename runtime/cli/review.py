@@ -210,12 +210,37 @@ def _export(arguments: argparse.Namespace, stored: StoredRun, matter: str, termi
     if arguments.export == "-":
         terminal.out.write("".join(lines))
         return 0
-    try:
-        Path(arguments.export).write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("a file must be writable", got=error.strerror, at=arguments.export) from None
+    if not lines:
+        raise ConfigError(
+            "an export must have rows",
+            got=f"none about {matter}",
+            at=stored.folder.path,
+            todo="Marks about another signal, in balance, or of another entry make none; `--report` shows what there is",
+        )
+    _write_new(Path(arguments.export), "".join(lines))
     terminal.print(f"{plural(len(lines), 'row')} about {matter} in {arguments.export}")
     return 0
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet, whole or not at all.
+
+    Raises:
+        ConfigError: it is there, or cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:
+                path.unlink()
+                raise
+    except FileExistsError:
+        todo = "Name another one, or `--export -` and where it goes"
+        raise ConfigError("an export must go into a new file", got="one that exists", at=path, todo=todo) from None
+    except OSError as error:
+        raise ConfigError("a file must be writable", got=error.strerror, at=path) from None
 
 
 def _print(found: Audit, terminal: Terminal) -> None:

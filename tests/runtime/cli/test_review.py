@@ -153,6 +153,23 @@ def test_rows_for_a_calibration_are_written(folder: Path, tmp_path: Path, capsys
     assert {True} == {row["expect"]["text.equal"] for row in rows}
     assert {"q", "expected", "weight"} == set(rows[0]["task"])
     assert len(rows) == len(told(capsys, folder, "--export", "-", "--verify", "text")[1].splitlines())
+    status, _, err = told(capsys, folder, "--export", str(tmp_path / "rows.jsonl"), "--signal", "parsed")
+    assert (1, True) == (status, "an export must go into a new file, got one that exists" in err)
+    assert len(rows) == len((tmp_path / "rows.jsonl").read_text().splitlines())
+
+
+def test_export_of_nothing_writes_nothing(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ReviewStore(folder) as store:
+        store.keep(Mark(0, "ann", 1, "num.equal", 1.0, "sample"))
+    status, _, err = told(capsys, folder, "--export", str(tmp_path / "rows.jsonl"), "--verify", "text")
+    assert (1, True) == (status, "an export must have rows, got none about text.equal" in err)
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_export_that_cannot_be_written_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mark_all(folder)
+    status, _, err = told(capsys, folder, "--export", "/nowhere/rows.jsonl", "--verify", "text")
+    assert (1, True) == (status, "a file must be writable, got No such file or directory" in err)
 
 
 @pytest.mark.parametrize(

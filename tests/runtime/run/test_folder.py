@@ -31,7 +31,7 @@ def test_misspelt_run_is_told_which_there_are(tmp_path: Path) -> None:
     for name in ("hacked", "honest"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").touch()
-    with pytest.raises(ConfigError, match="did you mean `hacked`?"):
+    with pytest.raises(ConfigError, match="did you mean `hacked`"):
         find_run("haked", tmp_path)
     with pytest.raises(ConfigError, match="known: hacked, honest"):
         find_run("x", tmp_path)
