@@ -27,6 +27,8 @@ from assay.runtime.judge.cache import ReplyCache, reply_key
 from assay.runtime.verify.message import JudgeAnswer
 
 _CLOSE_S = 5.0
+# Those that wait for a judge come back to it within so many seconds of its return.
+_TOGETHER_S = 0.5
 # A shorter outage is nobody's business.
 _TOLD_S = 5.0
 
@@ -112,6 +114,7 @@ class JudgeHost:
         self._jobs: dict[int, _Job] = {}
         self._away_since_s: float | None = None
         self._reason = ""
+        self._back = asyncio.Event()
         self._random = random.Random()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop = asyncio.new_event_loop()
@@ -234,7 +237,7 @@ class JudgeHost:
                 try:
                     async with asyncio.timeout(self.patience.timeout_s):
                         reply = await self._judge.ask(request)
-                    self._away_since_s = None
+                    self._come_back()
                     return reply
                 except TimeoutError:
                     error: JudgeError = JudgeOutage(f"a judge must answer within {self.patience.timeout_s:g} s")
@@ -248,12 +251,12 @@ class JudgeHost:
                 pause_s = self._pause(num_away, error.retry_after_s)
                 self._check_patience(error, asked_s, began_s, pause_s)
             else:
-                self._away_since_s = None
+                self._come_back()
                 num_garbled += 1
                 if num_garbled > self.patience.retries:
                     raise error
                 pause_s = self._pause(num_garbled, None)
-            await asyncio.sleep(pause_s)
+            await self._rest(pause_s, is_asked_for=getattr(error, "retry_after_s", None) is not None)
 
     def _check_patience(self, error: JudgeOutage, asked_s: float, began_s: float, pause_s: float) -> None:
         """Give up where the judge has been away for too long of this question's life."""
@@ -267,6 +270,25 @@ class JudgeHost:
                 got=f"{away_s:.1f} s without an answer, at last: {error}",
                 todo="Raise judge.patience_s, or mend the judge",
             )
+
+    def _come_back(self) -> None:
+        """The judge answers: those that wait for it need not sleep on."""
+        if self._away_since_s is not None:
+            self._away_since_s = None
+            back, self._back = self._back, asyncio.Event()
+            back.set()
+
+    async def _rest(self, pause_s: float, *, is_asked_for: bool) -> None:
+        """Pause; unless the judge asked for it, only until it answers another question."""
+        if is_asked_for:
+            await asyncio.sleep(pause_s)
+            return
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._back.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(self._random.uniform(0.0, min(_TOGETHER_S, self.patience.backoff_s)))
 
     def _pause(self, num_failures: int, wanted_s: float | None) -> float:
         if wanted_s is not None:
