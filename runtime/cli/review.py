@@ -215,7 +215,7 @@ def _export(arguments: argparse.Namespace, stored: StoredRun, matter: str, termi
             "an export must have rows",
             got=f"none about {matter}",
             at=stored.folder.path,
-            todo="Marks about another signal, in balance, or of another entry make none; `--report` shows what there is",
+            todo="Marks about another signal, in balance, or of another entry make none; see `--report`",
         )
     _write_new(Path(arguments.export), "".join(lines))
     terminal.print(f"{plural(len(lines), 'row')} about {matter} in {arguments.export}")

@@ -22,6 +22,12 @@ NOBODY = "a person cannot be asked here"
 LOOK_S = 0.5
 """How often answers are looked for; people do not notice."""
 
+OUTAGE_S = 60.0
+"""How long a queue that is locked or cannot be written is tried again, before what was asked is unscored."""
+
+# A verify worker has others to serve, who must not wait for somebody that holds the file.
+_LOCK_S, _RETRY_S = 0.5, 5.0
+
 
 class PeopleDesk:
     """The questions of one verify worker.
@@ -41,6 +47,8 @@ class PeopleDesk:
         self._outcomes: list[Outcome] = []
         self._look_at_s = 0.0
         self._version = -1
+        self._has_new = False
+        self._failing_since_s: float | None = None
 
     @property
     def num_open(self) -> int:
@@ -63,13 +71,8 @@ class PeopleDesk:
         except (ValueError, TypeError) as error:
             self._fail(job_id, "verifier_fault", str(error))
             return
-        try:
-            self._file().ask(episode, name, question, "run" if self._can_wait else "regrade")
-        except StoreError as error:
-            self._fail(job_id, "infra", str(error))
-            return
-        self._open[job_id] = _Waiting(episode, question, ref, version, self._clock())
-        self._version = -1
+        self._open[job_id] = _Waiting(episode, name, question, ref, version, self._clock())
+        self._version, self._has_new = -1, True
 
     def withdraw(self, job_id: int) -> None:
         """Give a question up; safe for one that is unknown. It stays on record."""
@@ -78,9 +81,10 @@ class PeopleDesk:
     def poll(self) -> list[Outcome]:
         """Return the outcomes there are, without waiting."""
         now_s = self._clock()
-        if self._open and (now_s >= self._look_at_s or self._version == -1):
-            self._look_at_s = now_s + LOOK_S
+        is_new, self._has_new = self._has_new and self._failing_since_s is None, False
+        if self._open and (now_s >= self._look_at_s or is_new):
             self._look(now_s)
+            self._look_at_s = now_s + (LOOK_S if self._failing_since_s is None else _RETRY_S)
         outcomes, self._outcomes = self._outcomes, []
         return outcomes
 
@@ -92,19 +96,17 @@ class PeopleDesk:
 
     def _look(self, now_s: float) -> None:
         try:
-            version = self._file().version()
-            if version != self._version:
-                self._version = version
-                for job_id, waiting in list(self._open.items()):
-                    value = self._file().answer(waiting.episode, waiting.question.id)
-                    if value is not None:
-                        del self._open[job_id]
-                        waited_s = now_s - waiting.since_s
-                        found = Measurement(waiting.ref, waiting.version, {SIGNAL: value}, waited_s)
-                        self._outcomes.append(Outcome(job_id, found))
+            self._put()
+            self._take(now_s)
+            self._failing_since_s = None
         except StoreError as error:
-            for job_id in list(self._open):
-                self._fail(job_id, "infra", str(error))
+            self.close()
+            self._version = -1
+            if self._failing_since_s is None:
+                self._failing_since_s = now_s
+            if now_s - self._failing_since_s >= OUTAGE_S or not self._can_wait:
+                for job_id in list(self._open):
+                    self._fail(job_id, "infra", str(error))
             return
         for job_id, waiting in list(self._open.items()):
             patience_s = waiting.question.patience_s
@@ -113,19 +115,42 @@ class PeopleDesk:
             elif now_s - waiting.since_s >= patience_s:
                 self._fail(job_id, "verifier_timeout", f"nobody answered within {format_duration(patience_s)}")
 
+    def _put(self) -> None:
+        """Put the questions that are not in the queue yet."""
+        for waiting in self._open.values():
+            if not waiting.is_put:
+                origin = "run" if self._can_wait else "regrade"
+                self._file().ask(waiting.episode, waiting.name, waiting.question, origin)
+                waiting.is_put = True
+
+    def _take(self, now_s: float) -> None:
+        """Take the answers that came since the last look."""
+        version = self._file().version()
+        if version == self._version:
+            return
+        for job_id, waiting in list(self._open.items()):
+            value = self._file().answer(waiting.episode, waiting.question.id)
+            if value is not None:
+                del self._open[job_id]
+                found = Measurement(waiting.ref, waiting.version, {SIGNAL: value}, now_s - waiting.since_s)
+                self._outcomes.append(Outcome(job_id, found))
+        self._version = version
+
     def _fail(self, job_id: int, cause: Cause, detail: str) -> None:
         self._open.pop(job_id, None)
         self._outcomes.append(Outcome(job_id, None, cause, detail))
 
     def _file(self) -> ReviewStore:
         if self._store is None:
-            self._store = ReviewStore(self._run)
+            self._store = ReviewStore(self._run, wait_s=_LOCK_S)
         return self._store
 
 
 class _Waiting:
-    def __init__(self, episode: int, question: Question, ref: str, version: int, since_s: float) -> None:
+    def __init__(self, episode: int, name: str, question: Question, ref: str, version: int, since_s: float) -> None:
         self.episode = episode
+        self.name = name
+        self.is_put = False
         self.question = question
         self.ref = ref
         self.version = version

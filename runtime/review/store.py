@@ -91,17 +91,18 @@ class ReviewStore:
     Args:
         run: Folder of the run.
         should_make: Make the file where it is absent; False for who only reads.
+        wait_s: How long another writer is waited for.
 
     Raises:
         StoreError: it is not there, or cannot be written.
     """
 
-    def __init__(self, run: Path, *, should_make: bool = True) -> None:
+    def __init__(self, run: Path, *, should_make: bool = True, wait_s: float = 30.0) -> None:
         self.path = run / FILE
         with self._told():
             if not should_make and not self.path.exists():
                 raise StoreError("a run must have marks", got="none", at=self.path, todo="`assay review` makes some")
-            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=wait_s)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             if should_make:
@@ -218,7 +219,9 @@ class ReviewStore:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # A full disk has ended it already; what is told is why.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
@@ -227,7 +230,10 @@ class ReviewStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError("marks must be in a writable SQLite file", got=error, at=self.path) from None
+            todo = "Marks that are kept stay: once the file can be written, `assay review` goes on"
+            if not isinstance(error, sqlite3.OperationalError):
+                todo = "It is damaged: save what you can with `sqlite3 review.sqlite .recover`, or move it away"
+            raise StoreError("marks must be in a writable SQLite file", got=error, at=self.path, todo=todo) from None
 
 
 def read_marks(run: Path) -> list[Mark]:

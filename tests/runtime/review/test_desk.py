@@ -1,5 +1,6 @@
 """Questions of a verify worker: they wait, are answered, end or are found answered after a restart."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,44 @@ def test_who_cannot_wait_asks_for_the_next_time(tmp_path: Path, clock: Clock) ->
 def test_queue_that_cannot_be_written_is_no_fault_of_the_verifier(tmp_path: Path, clock: Clock) -> None:
     desk = PeopleDesk(tmp_path / "gone", clock=clock)
     ask(desk)
-    (outcome,) = desk.poll()
+    assert [] == desk.poll()
+    assert [] == look(desk, clock, 59.0)
+    (outcome,) = look(desk, clock, 1.0)
     assert ("infra", None) == (outcome.cause, outcome.measurement)
+    regrade = PeopleDesk(tmp_path / "gone", can_wait=False, clock=clock)
+    ask(regrade)
+    assert ["infra"] == [one.cause for one in regrade.poll()]
+
+
+def test_queue_that_comes_back_has_lost_no_question_and_no_answer(tmp_path: Path, clock: Clock) -> None:
+    desk = PeopleDesk(tmp_path / "later", clock=clock)
+    ask(desk)
+    assert [] == desk.poll()
+    (tmp_path / "later").mkdir()
+    assert [] == look(desk, clock, 10.0)
+    with ReviewStore(tmp_path / "later") as store:
+        assert [7] == [one.episode for one in store.questions()]
+    # Somebody moves the file away for a while, with what is asked and answered in it.
+    answer(tmp_path / "later", 1.0)
+    (tmp_path / "later").rename(tmp_path / "away")
+    desk.close()
+    assert [] == look(desk, clock, 10.0)
+    (tmp_path / "away").rename(tmp_path / "later")
+    (outcome,) = look(desk, clock, 10.0)
+    assert outcome.measurement is not None
+
+
+def test_who_holds_the_file_holds_no_verify_worker_up(tmp_path: Path, clock: Clock) -> None:
+    desk = PeopleDesk(tmp_path, clock=clock)
+    with ReviewStore(tmp_path) as holder:
+        holder._db.execute("BEGIN IMMEDIATE")
+        started_s = time.monotonic()
+        ask(desk)
+        assert [] == desk.poll()
+        assert time.monotonic() - started_s < 5.0
+        holder._db.execute("ROLLBACK")
+        assert [] == look(desk, clock, 10.0)
+        assert [7] == [one.episode for one in holder.questions()]
 
 
 DOMAIN = b"""\

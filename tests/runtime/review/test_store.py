@@ -95,8 +95,21 @@ def test_file_that_is_not_there_or_no_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="must have marks"):
         ReviewStore(tmp_path, should_make=False)
     (tmp_path / "review.sqlite").write_text("no database, and long enough not to be an empty one" * 10)
-    with pytest.raises(StoreError, match="writable SQLite file"):
+    with pytest.raises(StoreError, match=r"writable SQLite file, got file is not a database .* or move it away"):
         ReviewStore(tmp_path)
+
+
+def test_full_disk_is_told_as_what_it_is_and_keeps_what_there_was(tmp_path: Path) -> None:
+    with ReviewStore(tmp_path) as store:
+        store.keep(mark("ann", 1))
+        (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+        # A file that may not grow is what SQLite makes of a disk that is full; it ends the transaction by itself.
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"got database or disk is full .* `assay review` goes on"):
+            store.keep(Mark(0, "ann", 2, "success", 1.0, "sample", "x" * 100_000))
+        store._db.execute("PRAGMA max_page_count = 100000")
+        store.keep(mark("ann", 3))
+        assert [1, 3] == [one.episode for one in store.marks()]
 
 
 @pytest.mark.slow
