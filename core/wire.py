@@ -389,7 +389,7 @@ class BatchReady(msgspec.Struct, frozen=True, array_like=True, tag="batch_ready"
 
 
 class PublishWeights(msgspec.Struct, frozen=True, array_like=True, tag="publish_weights"):
-    """A stage is over: publish the present version (and save a checkpoint first), then go on waiting in `Take`."""
+    """A stage is over: save the present version and publish it, each unless done, then go on waiting in `Take`."""
 
     should_checkpoint: bool = True
 

@@ -1,8 +1,8 @@
 """Where the run stands in its curriculum: stages, barriers, evaluations, and what rollout workers may see.
 
-A phase begins only at a barrier: the trainer's newest weights are published and no evaluation is open. One exception
-saves time and bends nothing: an `sft` stage may run beside an evaluation, since the evaluation pins its version and
-newer ones are held back from rollout workers until it ends.
+A phase begins only at a barrier: the trainer's newest weights are published and saved, and no evaluation is open. One
+exception saves time and bends nothing: an `sft` stage may run beside an evaluation, since the evaluation pins its
+version and newer ones are held back from rollout workers until it ends.
 """
 
 from collections import deque
@@ -26,6 +26,16 @@ def is_settled(run: Run) -> bool:
     at = run.curriculum
     newest = WeightVersion(at.lineage, at.trainer_step)
     return at.published is not None and at.published.version == newest and at.trainer_step == at.frontier
+
+
+def is_saved(run: Run) -> bool:
+    """Whether a checkpoint holds the trainer's newest weights.
+
+    Without one, an evaluation that pins them could not go on once every process is gone: nobody can make the very same
+    weights again.
+    """
+    at = run.curriculum
+    return at.checkpoint is not None and at.checkpoint.version.step == at.trainer_step
 
 
 def is_behind(run: Run, group: Group, version: WeightVersion) -> bool:
@@ -53,7 +63,7 @@ def advance(run: Run, out: list[Instruction]) -> None:
             if not run.evaluations[now.name].is_done and not _is_sft(run, at.phase + 1):
                 break
         elif isinstance(now, StageSpec):
-            if not (at.is_stage_over and is_settled(run)):
+            if not (at.is_stage_over and is_settled(run) and is_saved(run)):
                 break
         else:
             break
@@ -135,10 +145,9 @@ def serve_take(run: Run, out: list[Instruction], peer: bytes, take: Take) -> boo
 
 
 def wants_publication(run: Run) -> bool:
-    """Whether the run waits for nothing but a version the trainer holds and has not published."""
-    return (
-        run.curriculum.is_stage_over and run.curriculum.trainer_step == run.curriculum.frontier and not is_settled(run)
-    )
+    """Whether the run waits for nothing but a version that the trainer holds, and has not published or not saved."""
+    at = run.curriculum
+    return at.is_stage_over and at.trainer_step == at.frontier and not (is_settled(run) and is_saved(run))
 
 
 def close_evaluation(run: Run, out: list[Instruction]) -> None:

@@ -23,6 +23,8 @@ from assay.core.verdict import Payout, Scored
 from assay.core.wire import (
     PROTOCOL,
     BatchReady,
+    Checkpoint,
+    CheckpointSaved,
     Commit,
     EpisodeDone,
     Hello,
@@ -181,6 +183,7 @@ class Simulator:
         elif isinstance(order, Resumed):
             self._publish_and_take(0.0, peer)
         elif isinstance(order, PublishWeights):
+            self._after(0.0, peer, CheckpointSaved(Checkpoint(self._trainer, "", "")))
             self._after(0.0, peer, WeightsPublished(Weights(self._trainer, "")))
         elif isinstance(order, BatchReady):
             self._train(peer, order)
@@ -194,7 +197,8 @@ class Simulator:
         self._trainer = WeightVersion(order.lineage, order.batch.step)
         none = Array("int64", (0,), b"")
         waited_s = self._now_s - self._taking_s
-        self._after(seconds, peer, Commit(self._trainer, {}, none, none, None, waited_s, seconds))
+        saved = Checkpoint(self._trainer, "", "") if order.should_checkpoint else None
+        self._after(seconds, peer, Commit(self._trainer, {}, none, none, saved, waited_s, seconds))
         self._publish_and_take(seconds, peer, should_publish=order.should_publish)
 
     def _publish_and_take(self, seconds: float, peer: bytes, *, should_publish: bool = True) -> None:

@@ -101,6 +101,7 @@ class UpdateStage:
         self._probes = probes
         self._version = WeightVersion(0, 0)
         self._saved: WeightVersion | None = None
+        self._published: WeightVersion | None = None
         self._orders: deque[Order] = deque()
 
     def run(self) -> None:
@@ -233,6 +234,7 @@ class UpdateStage:
             sequences, folder = self._probes
             write_probe(folder, ProbeFile(self._version, sequences, tuple(self._worker.logprobs(sequences))))
         self._client.send(WeightsPublished(Weights(self._version, str(self._publisher.folder))))
+        self._published = self._version
 
     def _probe_metrics(self) -> dict[str, float]:
         gap = None if self._probes is None else read_gap(self._probes[1])
@@ -265,7 +267,8 @@ class UpdateStage:
     def _publish_now(self, order: PublishWeights) -> None:
         if order.should_checkpoint and self._saved != self._version:
             self._client.send(CheckpointSaved(self._save()))
-        self._publish()
+        if self._published != self._version:
+            self._publish()
 
     def _leave_checkpoint(self) -> None:
         if self._version.step > 0 and (self._saved is None or self._saved < self._version):

@@ -129,6 +129,23 @@ def test_a_stage_rule_begins_anew_with_its_stage(make: Any) -> None:
     assert [5, 6] == world.core.run.curriculum.memory
 
 
+def test_an_evaluation_after_a_stage_that_a_rule_ends_outlives_every_process(make: Any) -> None:
+    after = EvaluationSpec("after", {"a": 3, "b": 2})
+    world = make(phases=(StageSpec("only", "rl", batch=2, until=Looks(), checkpoint_every=3), after))
+    world.go_until(lambda: "after" in world.core.run.evaluations)
+    for name in list(world.workers):
+        world.kill(name)
+    world.restart()
+    for role in ("source", "rollout", "verify", "update"):
+        world.start(role)
+    world.go_until(lambda: world.core.run.curriculum.lineage == 1)
+    world.turn()
+    # No worker has weights of the former lineage.
+    assert WeightVersion(1, 4) == world.core.run.evaluations["after"].version
+    world.go()
+    assert 5 == sum(world.core.run.evaluations["after"].scored.values())
+
+
 def test_a_stage_rule_is_asked_once_about_a_step_that_two_lineages_committed(make: Any) -> None:
     world = make(phases=RULED)
     world.go_until(lambda: world.core.run.curriculum.trainer_step >= 3)

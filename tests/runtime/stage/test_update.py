@@ -199,6 +199,12 @@ def test_end_of_a_stage_publishes_what_was_held_back() -> None:
     assert WeightVersion(0, 12) == publisher.versions[-1]
 
 
+def test_end_of_a_stage_saves_what_was_published_and_publishes_it_no_more() -> None:
+    script, _, publisher = run(at(11), Resumed(WeightVersion(0, 11)), ready(12), PublishWeights(), Stop("over"))
+    assert ["WeightsPublished", "Take", "CheckpointSaved"] == script.kinds[-3:]
+    assert [WeightVersion(0, 11), WeightVersion(0, 12)] == publisher.versions
+
+
 def test_stop_leaves_a_checkpoint_of_the_last_step() -> None:
     script, worker, _ = run(at(11), Resumed(WeightVersion(0, 11)), ready(12), Stop("drained"))
     saved = script.reports[-1]
