@@ -14,10 +14,10 @@ from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.observe.people_section import refresh
 from assay.runtime.regrade.stored import StoredRun
 from assay.runtime.review.agreement import Agreement
-from assay.runtime.review.audit import Audit, audit
 from assay.runtime.review.calibration import calibration_rows, to_line
 from assay.runtime.review.choice import SUCCESS, Choice, Wish, find_signal, matters
 from assay.runtime.review.console import open_console
+from assay.runtime.review.report import AgreementReport, report_agreement
 from assay.runtime.review.session import Session
 from assay.runtime.review.store import ReviewStore
 from assay.runtime.run.folder import RunFolder
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", default="runs", metavar="FOLDER", help="where runs are; default runs")
     add("--as", dest="reviewer", metavar="NAME", help="whose marks these are; default the user's name")
     add("--entry", action="append", default=[], metavar="NAME", help="only this domain of the mix")
-    add("--only", choices=("questions", "audit"), help="one of both")
+    add("--only", choices=("questions", "sample"), help="one of both; disputed episodes are of the sample")
     add("--wait", action="store_true", help="wait for further questions until the run is over")
     add("--sample", type=_count, default=usual.size, metavar="N", help="episodes of the sample; default 40")
     add("--floor", type=_count, default=usual.floor, metavar="N", help="least of each domain and outcome; default 3")
@@ -144,8 +144,8 @@ def _review(arguments: argparse.Namespace, stored: StoredRun, matter: str, termi
         seed=arguments.seed,
         matter=matter,
         text=arguments.question,
-        has_audit=arguments.only != "questions",
-        has_questions=arguments.only != "audit",
+        has_sample=arguments.only != "questions",
+        has_questions=arguments.only != "sample",
     )
     with ReviewStore(stored.folder.path) as store:
         choice = Choice(stored, store, reviewer, wish)
@@ -186,7 +186,7 @@ def is_going_on(stored: StoredRun) -> bool:
 
 def _report(arguments: argparse.Namespace, stored: StoredRun, terminal: Terminal) -> int:
     with ReviewStore(stored.folder.path, should_make=False) as store:
-        found = audit(stored, store.marks(with_passed=True), arguments.entry)
+        found = report_agreement(stored, store.marks(with_passed=True), arguments.entry)
     if not is_going_on(stored):
         # A run that goes on writes its report when it ends.
         refresh(stored.folder)
@@ -243,7 +243,7 @@ def _write_new(path: Path, text: str) -> None:
         raise ConfigError("a file must be writable", got=error.strerror, at=path) from None
 
 
-def _print(found: Audit, terminal: Terminal) -> None:
+def _print(found: AgreementReport, terminal: Terminal) -> None:
     who = ", ".join(f"{name} {count}" for name, count in found.marks.items()) or "nobody"
     passed = sum(found.passed.values())
     terminal.print(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.runtime.regrade.stored import StoredRun
-from assay.runtime.review.audit import audit
+from assay.runtime.review.report import report_agreement
 from assay.runtime.review.store import FILE, ReviewStore
 from assay.runtime.run.folder import RunFolder
 
@@ -29,7 +29,7 @@ def people_summary(folder: RunFolder) -> dict[str, Any] | None:
     if not marks:
         return None
     with StoredRun(folder) as stored:
-        return audit(stored, marks).to_json()
+        return report_agreement(stored, marks).to_json()
 
 
 def refresh(folder: RunFolder) -> None:

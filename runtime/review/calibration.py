@@ -13,8 +13,8 @@ import msgspec
 from assay.core.error import StoreError
 from assay.core.signal import SignalSpec
 from assay.runtime.regrade.stored import StoredRun
-from assay.runtime.review.audit import gather
 from assay.runtime.review.choice import find_signal
+from assay.runtime.review.report import gather
 from assay.runtime.review.store import Mark
 
 

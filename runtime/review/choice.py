@@ -38,8 +38,8 @@ class Wish(msgspec.Struct, frozen=True):
         seed: Of every chance.
         matter: `verifier.signal` that a mark stands for; empty for success.
         text: Asked instead of the usual question; empty keeps it.
-        has_audit: False for nothing but questions.
-        has_questions: False for nothing but the audit.
+        has_sample: False for nothing but questions.
+        has_questions: False for nothing but the sample and what is disputed.
     """
 
     entries: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Wish(msgspec.Struct, frozen=True):
     seed: int = 0
     matter: str = ""
     text: str = ""
-    has_audit: bool = True
+    has_sample: bool = True
     has_questions: bool = True
 
 
@@ -85,7 +85,7 @@ class Choice:
             name: program for name, program in self._every.items() if not wish.entries or name in wish.entries
         }
         self._ledger = read_only(run.folder.ledger)
-        self._audit: list[tuple[int, str]] = []
+        self._looked_at: list[tuple[int, str]] = []
         self._matters: dict[int, str | None] = {}
         self._chosen_at_s = -_FRESH_S
 
@@ -104,7 +104,7 @@ class Choice:
         asked = {(one.episode, one.id): one for one in (*waiting, *answered)}
         wanted = [(one.episode, one.id, 1) for one in waiting]
         reasons = {(one.episode, one.id): "question" for one in asked.values()}
-        for episode, chosen in self._audited():
+        for episode, chosen in self._sampled():
             about = self._matter(episode)
             if about is not None:
                 reasons.setdefault((episode, about), chosen)
@@ -113,7 +113,7 @@ class Choice:
         wanted += [
             (one.episode, one.id, 2)
             for one in answered
-            if self._wish.has_audit and sample.is_for_two(one.episode, self._wish.seed, self._wish.twice)
+            if self._wish.has_sample and sample.is_for_two(one.episode, self._wish.seed, self._wish.twice)
         ]
         if again is not None:
             wanted.insert(0, (again.episode, again.about, len(wanted) + 2))
@@ -154,9 +154,9 @@ class Choice:
                 waiting.append((row[2], sample.draw(self._wish.seed, "order", one.episode), one))
         return [one for *_, one in sorted(waiting, key=lambda item: item[:2])], done
 
-    def _audited(self) -> list[tuple[int, str]]:
+    def _sampled(self) -> list[tuple[int, str]]:
         """Return episodes and why they were chosen, in the order in which they are shown."""
-        if not self._wish.has_audit:
+        if not self._wish.has_sample:
             return []
         now_s = time.monotonic()
         if now_s - self._chosen_at_s >= _FRESH_S:
@@ -167,8 +167,8 @@ class Choice:
             found = dispute.find_disputes(self._ledger, self._programs, self._answer, wish.least_agreement)
             disputed = sample.shuffled(sorted(set(found) - set(chosen)), wish.seed)[: wish.disputes]
             reasons = {**dict.fromkeys(disputed, "dispute"), **dict.fromkeys(chosen, "sample")}
-            self._audit = [(episode, reasons[episode]) for episode in sample.shuffled(list(reasons), wish.seed)]
-        return self._audit
+            self._looked_at = [(episode, reasons[episode]) for episode in sample.shuffled(list(reasons), wish.seed)]
+        return self._looked_at
 
     def _answer(self, episode: int) -> str | None:
         row = self._run.find(episode)
@@ -179,7 +179,7 @@ class Choice:
         return None if played is None else played.answer if played.answer is not None else played.final_text
 
     def _matter(self, episode: int) -> str | None:
-        """Return what a mark of an audit is about; None where its task cannot be read."""
+        """Return what a mark of a sampled episode is about; None where its task cannot be read."""
         if self._wish.matter:
             return self._wish.matter
         if episode not in self._matters:
@@ -206,7 +206,7 @@ class Choice:
         return question
 
     def _own_question(self, entry: str, episode: int) -> Question | None:
-        """Return what a domain asks people about every episode, which an audit asks again."""
+        """Return what a domain asks people about every episode, which is asked again of a sampled one."""
         row = self._run.find(episode)
         program = self._every[entry]
         try:

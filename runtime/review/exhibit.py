@@ -19,6 +19,11 @@ MAX_CHARACTERS, MAX_LINES = 4000, 60
 # So many marks may stand on one letter; more paint over the lines around it.
 _MAX_COMBINING = 3
 _BAR = "  | "
+# What leaves nothing on the screen: fillers, joiners, variation selectors, the empty braille.
+_BLANK = frozenset(
+    map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, *range(0xFE00, 0xFE10),
+              0xFFA0, *range(0xE0100, 0xE01F0)))
+)  # fmt: skip
 
 
 class Exhibit(msgspec.Struct, frozen=True):
@@ -79,7 +84,7 @@ def visible(text: str) -> str:
         category = unicodedata.category(char)
         combining = combining + 1 if category in ("Mn", "Me") else 0
         # Control, format (bidi and zero-width among them), half a surrogate pair, private, unassigned, line breaks.
-        is_hidden = category[0] == "C" or category in ("Zl", "Zp") or combining > _MAX_COMBINING
+        is_hidden = category[0] == "C" or category in ("Zl", "Zp") or combining > _MAX_COMBINING or char in _BLANK
         found.append(f"\\u{{{ord(char):x}}}" if is_hidden and char not in "\n\t" else char)
     return "".join(found).replace("\t", "    ")
 

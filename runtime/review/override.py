@@ -11,9 +11,9 @@ from assay.dsl.expr.node import Truth
 from assay.dsl.program import Program
 from assay.dsl.reduce import Grader
 from assay.runtime.regrade.stored import Row, StoredRun
-from assay.runtime.review.audit import Judged, gather
 from assay.runtime.review.choice import SUCCESS
 from assay.runtime.review.question import SIGNAL, asked_of, people_of
+from assay.runtime.review.report import Judged, gather
 from assay.runtime.review.store import Mark
 
 

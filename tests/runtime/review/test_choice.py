@@ -89,23 +89,23 @@ def test_question_that_is_waited_for_comes_first(choose: Make, store: ReviewStor
     store.keep(Mark(0, "ann", 3, asked.id, 0.5, "question"))
     other = choose().next()
     assert other is not None and "sample" == other.chosen
-    assert 0 == choose("bob", Wish(has_audit=False)).num_waiting()
+    assert 0 == choose("bob", Wish(has_sample=False)).num_waiting()
 
 
 def test_questions_of_one_group_follow_each_other(choose: Make, store: ReviewStore, stored: StoredRun) -> None:
     for episode in (12, 1, 6, 0, 13, 7, 2, 3):
         store.ask(episode, "person", Question("Is it kind?"), "regrade")
-    shown = [item.episode for item in finish(choose("ann", Wish(has_audit=False)), store)]
+    shown = [item.episode for item in finish(choose("ann", Wish(has_sample=False)), store)]
     assert [0, 0, 0, 0, 1, 1, 3, 3] == [episode // 4 for episode in shown]
     assert [0, 1, 2, 3] == sorted(shown[:4]) and sorted(shown) != shown
 
 
 def test_only_one_of_both_on_demand(choose: Make, store: ReviewStore) -> None:
     store.ask(3, "person", Question("Is it kind?"), "regrade")
-    questions = finish(choose("ann", Wish(has_audit=False)), store)
+    questions = finish(choose("ann", Wish(has_sample=False)), store)
     assert [3] == [item.episode for item in questions]
-    audit = finish(choose("bob", Wish(size=100, twice=0.0, has_questions=False)), store, "bob")
-    assert {"sample"} == {item.chosen for item in audit}
+    sampled = finish(choose("bob", Wish(size=100, twice=0.0, has_questions=False)), store, "bob")
+    assert {"sample"} == {item.chosen for item in sampled}
 
 
 def test_undone_episode_is_shown_again_at_once(choose: Make, store: ReviewStore) -> None:

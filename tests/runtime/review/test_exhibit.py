@@ -15,6 +15,7 @@ from assay.runtime.review.exhibit import MAX_CHARACTERS, Exhibit, barred, cut, m
         ("one\u2028two\u2029", "one\\u{2028}two\\u{2029}"),
         ("half \ud800", "half \\u{d800}"),
         ("a" + "\u0301" * 5, "a\u0301\u0301\u0301\\u{301}\\u{301}"),
+        ("no\u3164\u2800\ufe0f\U000e0101", "no\\u{3164}\\u{2800}\\u{fe0f}\\u{e0101}"),
         ("tab\tand\nline", "tab    and\nline"),
         ("für 日本語 \\u{1b}", "für 日本語 \\u{1b}"),
     ],

@@ -64,7 +64,7 @@ class Comparison(msgspec.Struct, frozen=True):
     contradictions: tuple[Contradiction, ...]
 
 
-class Audit(msgspec.Struct, frozen=True):
+class AgreementReport(msgspec.Struct, frozen=True):
     """Everything marks say.
 
     Attributes:
@@ -135,7 +135,7 @@ def gather(marks: Sequence[Mark]) -> list[Judged]:
     return [Judged(episode, about, tuple(group)) for (episode, about), group in sorted(found.items())]
 
 
-def audit(run: StoredRun, marks: Sequence[Mark], entries: Sequence[str] = ()) -> Audit:
+def report_agreement(run: StoredRun, marks: Sequence[Mark], entries: Sequence[str] = ()) -> AgreementReport:
     """Compare marks with what was measured.
 
     Args:
@@ -154,7 +154,7 @@ def audit(run: StoredRun, marks: Sequence[Mark], entries: Sequence[str] = ()) ->
     finally:
         ledger.close()
     given = [mark for mark in marks if mark.value is not None]
-    return Audit(
+    return AgreementReport(
         dict(sorted(Counter(mark.reviewer for mark in given).items())),
         dict(sorted(Counter(mark.reviewer for mark in marks if mark.value is None).items())),
         sum(one.chosen == "sample" for one in judged),

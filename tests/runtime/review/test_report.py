@@ -11,8 +11,8 @@ from assay.dsl.calibration import Mark as Row
 from assay.dsl.calibration import read_mark
 from assay.runtime.regrade.stored import StoredRun
 from assay.runtime.review.agreement import agree
-from assay.runtime.review.audit import Comparison, audit, gather, judge
 from assay.runtime.review.calibration import calibration_rows, to_line
+from assay.runtime.review.report import Comparison, gather, judge, report_agreement
 from assay.runtime.review.store import Mark
 
 
@@ -38,7 +38,7 @@ def compared(found: Sequence[Comparison], other: str) -> Comparison:
 
 def test_marks_are_compared_with_success_and_every_bool(stored: StoredRun) -> None:
     truth = successes(stored)
-    found = audit(stored, marks_of({episode: float(value) for episode, value in truth.items()}))
+    found = report_agreement(stored, marks_of({episode: float(value) for episode, value in truth.items()}))
     # Behind the gate `text` was not measured.
     assert ["success", "num.equal", "num.parsed", "text.equal"] == [one.other for one in found.comparisons]
     success = compared(found.comparisons, "success")
@@ -57,7 +57,7 @@ def test_figures_are_weighted_by_stratum(stored: StoredRun) -> None:
     truth = successes(stored)
     good = [episode for episode, value in truth.items() if value][:1]
     bad = [episode for episode, value in truth.items() if not value][:2]
-    found = audit(stored, marks_of({good[0]: 0.0, bad[0]: 0.0, bad[1]: 0.0}))
+    found = report_agreement(stored, marks_of({good[0]: 0.0, bad[0]: 0.0, bad[1]: 0.0}))
     one = compared(found.comparisons, "success").agreement
     num_bad = sum(not value for value in truth.values())
     assert (pytest.approx(2 / 3), pytest.approx(num_bad / 15)) == (one.raw, one.share)
@@ -68,8 +68,8 @@ def test_figures_are_weighted_by_stratum(stored: StoredRun) -> None:
 def test_what_nobody_sampled_is_named(stored: StoredRun) -> None:
     truth = successes(stored)
     bad = {episode: 0.0 for episode, value in truth.items() if not value}
-    assert ("edit, success",) == audit(stored, marks_of(bad)).unseen
-    picked = audit(stored, marks_of(bad, chosen="dispute"))
+    assert ("edit, success",) == report_agreement(stored, marks_of(bad)).unseen
+    picked = report_agreement(stored, marks_of(bad, chosen="dispute"))
     assert ("edit, failure", "edit, success") == picked.unseen
     assert (None, len(bad)) == (compared(picked.comparisons, "success").agreement.share, picked.disputed)
 
@@ -80,16 +80,16 @@ def test_reviewers_are_compared_and_in_balance_count_in_nothing(stored: StoredRu
         *marks_of({0: 1.0, 1: 0.0, 2: 0.0}, "bob"),
         *marks_of({1: 1.0}, "eve"),
     ]
-    found = audit(stored, marks)
+    found = report_agreement(stored, marks)
     # Pairs: 0 and 2 agree; of episode 1 ann-bob and bob-eve differ, ann-eve agree.
     assert (5, 3) == (found.between.marks, found.between.both + found.between.neither)
     assert () == found.split
-    split = audit(stored, [*marks_of({1: 1.0, 2: 0.0}), *marks_of({1: 0.0}, "bob")])
+    split = report_agreement(stored, [*marks_of({1: 1.0, 2: 0.0}), *marks_of({1: 0.0}, "bob")])
     assert ((1,), 1) == (split.split, compared(split.comparisons, "success").agreement.marks)
 
 
 def test_passed_over_and_unknown_episodes_count_in_nothing(stored: StoredRun) -> None:
-    found = audit(stored, [Mark(0, "ann", 0, "success", None, "sample"), *marks_of({4711: 1.0})])
+    found = report_agreement(stored, [Mark(0, "ann", 0, "success", None, "sample"), *marks_of({4711: 1.0})])
     assert ({}, {"ann": 1}, ()) == (found.marks, found.passed, found.comparisons)
 
 
