@@ -2,6 +2,8 @@
 
 The verifier is run where a run would run it: in its own locked-down worker process. What is claimed is what was tried:
 the author's cases, and a stock of answers that a policy may write. That no other answer breaks it, nobody can show.
+
+A verifier of the tier `human` is never called: of it, its declaration and the questions of its cases are tried.
 """
 
 import inspect
@@ -11,10 +13,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from assay.core.error import AssayError
 from assay.core.judge import JudgeBackend
+from assay.core.kind import Kind
 from assay.core.leaf import Leaf, Verifier
 from assay.core.sandbox import SandboxBackend, SandboxSpec
 from assay.core.signal import check_signals
+from assay.runtime.review.question import SIGNAL, read_question
 from assay.runtime.testing.bench import LeafBench, job_of
 from assay.runtime.testing.case import Case
 from assay.runtime.testing.hostile import HALF_CHARACTERS
@@ -25,6 +30,16 @@ from assay.runtime.verify.flight import Outcome
 # Below this a call is timed no more exactly: it is what the worker itself takes.
 _LEAST_COST_S = 1e-3
 _NUM_TIMED = 5
+_OF_PEOPLE = frozenset(
+    {
+        "test_it_is_installed_and_its_name_is_its_own",
+        "test_a_worker_finds_it_again",
+        "test_it_says_what_it_does",
+        "test_declaring_it_is_light",
+        "test_its_declaration_can_be_read",
+        "test_people_can_answer_its_questions",
+    }
+)
 
 
 class VerifierContract(WorkerContract):
@@ -54,10 +69,36 @@ class VerifierContract(WorkerContract):
 
     @classmethod
     def left_out(cls) -> Sequence[str]:
-        """Leave out equal signals where none are declared, and half characters where a call needs a worker."""
-        names = [] if cls.verifier.is_deterministic else ["test_equal_input_gives_equal_signals_in_any_order"]
+        """Leave out equal signals where none are declared, half characters where a call needs a worker, and people."""
+        if cls.verifier.tier == "human":
+            return [name for name in dir(VerifierContract) if name.startswith("test_") and name not in _OF_PEOPLE]
+        names = ["test_people_can_answer_its_questions"]
+        names += [] if cls.verifier.is_deterministic else ["test_equal_input_gives_equal_signals_in_any_order"]
         needs_worker = cls.verifier.is_async or cls.verifier.needs.sandbox
         return [*names, "test_half_a_character_raises_nothing"] if needs_worker else names
+
+    def test_people_can_answer_its_questions(self) -> None:
+        """The tier `human` alone, which is never called: its one signal is `mark`, and its cases make questions.
+
+        Clauses that need a call are left out: nobody knows before a run what people will say.
+        """
+        found = self.verifier.signals
+        self.require(
+            list(found) == [SIGNAL] and found[SIGNAL].kind == Kind("float", 0.0, 1.0),
+            f"a verifier of the tier human must have the one signal `{SIGNAL}`, a float from 0 to 1",
+            got=", ".join(f"{name} {spec.kind}" for name, spec in found.items()),
+        )
+        parameters = inspect.signature(self.verifier.function).parameters
+        known = ("question", "low", "high", "patience")
+        strange = sorted(set(parameters) - set(known))
+        self.require(not strange, f"its parameters must be among {', '.join(known)}", got=", ".join(strange))
+        self._first_case()
+        defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+        for case in self.cases:
+            try:
+                read_question({**defaults, **case.arguments})
+            except (ValueError, TypeError, AssayError) as error:
+                self.broken("a case's arguments must make a question", got=error, todo=f"In {case}")
 
     def test_its_declaration_can_be_read(self) -> None:
         """Every parameter is annotated, every signal documented, and the timeout leaves room for the declared cost."""

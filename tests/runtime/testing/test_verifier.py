@@ -33,6 +33,7 @@ WRONG = [
     ("counting", "test_huge_output_does_not_hurt_the_next_call", "also after its process met `output`"),
     ("counting", "test_fork_bomb_leaves_no_process", "also after its process met `nothing`"),
 ]
+ASKS = [Case(None, {"question": "Is it kind?"})]
 
 
 @pytest.mark.slow
@@ -47,7 +48,48 @@ def test_wrong_verifier_breaks_its_clause(
 
 
 def test_every_clause_was_seen_red() -> None:
-    assert set() == unseen(VerifierContract, [clause for _, clause, _ in WRONG])
+    assert {"test_people_can_answer_its_questions"} == unseen(VerifierContract, [clause for _, clause, _ in WRONG])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("talker", {}, "must have the one signal `mark`, a float from 0 to 1, got equal bool, size int[0, 2097152]"),
+        ("curious", {}, "its parameters must be among question, low, high, patience, got answer"),
+        ("person", {"question": ""}, "must make a question, got ValueError: a question must have a text, got ''"),
+        ("person", {"low": 2}, "a question must have low < high, got 2 and 1"),
+        ("person", {"low": "much"}, "must make a question, got ValueError"),
+        ("person", {"patience": "soon"}, "must make a question, got"),
+        ("person", {"patience": "200h"}, "patience must be above 0 and at most 168h"),
+    ],
+)
+def test_what_people_cannot_answer_is_told(
+    name: str, arguments: dict[str, Any], said: str, wrong: ModuleType, registry: Registry, breaks: Any
+) -> None:
+    cases = [*ASKS, Case(None, {"question": "Is it kind?", **arguments})]
+    contract = VerifierContract.of(getattr(wrong.verifier, name), registry=registry, cases=cases)
+    assert said in breaks(contract, "test_people_can_answer_its_questions")
+
+
+def test_person_is_never_called_and_clauses_of_ones_own_stay(wrong: ModuleType, registry: Registry, holds: Any) -> None:
+    class Asked(VerifierContract):
+        verifier = wrong.verifier.person
+        cases = ASKS
+
+        def test_it_is_mine(self) -> None:
+            assert self.cases
+
+    Asked.registry = registry
+    assert {
+        "test_a_worker_finds_it_again",
+        "test_declaring_it_is_light",
+        "test_it_is_installed_and_its_name_is_its_own",
+        "test_it_is_mine",
+        "test_it_says_what_it_does",
+        "test_its_declaration_can_be_read",
+        "test_people_can_answer_its_questions",
+    } == set(holds(Asked))
+    assert VerifierContract.of(wrong.verifier.right, registry=registry).test_people_can_answer_its_questions is None
 
 
 @pytest.mark.slow

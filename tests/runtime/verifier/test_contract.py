@@ -5,6 +5,7 @@ import re
 import pytest
 
 from assay.core.judge import JudgeReply, JudgeRequest
+from assay.runtime.verifier.human import human_mark
 from assay.runtime.verifier.json import json_equal
 from assay.runtime.verifier.judge import judge_prefer, judge_score
 from assay.runtime.verifier.number import number_equal
@@ -63,7 +64,10 @@ class Rule:
         pass
 
 
-# `human.mark` is not among them: it is answered by a person, and a call of it is a fault.
+TestMark = VerifierContract.of(
+    human_mark,
+    cases=[Case(None, {"question": "Is it kind?"}), Case(None, {"question": "How kind?", "low": 1, "high": 5})],
+)
 RUBRIC = {"model": "rule@1", "rubric": "A season?"}
 TestScore = VerifierContract.of(
     judge_score,

@@ -161,3 +161,25 @@ async def asking(answer: str | None, judge: assay.Judge, expected: str) -> Found
     """Break nothing, and ask a judge."""
     reply = await judge.ask(assay.JudgeRequest("rule@1", (("user", f"{answer} {expected}"),)))
     return Found(equal=reply.text == "yes", size=0)
+
+
+class Mark(assay.Signals, frozen=True):
+    mark: Annotated[float, assay.signal(ge=0, le=1, doc="What a person said.")]
+
+
+@assay.verifier("wrong.person", version=1, tier="human", cost="5min", deterministic=False, timeout="168h")
+def person(question: str, low: float = 0, high: float = 1, patience: str = "24h") -> Mark:
+    """Break nothing: nobody calls it."""
+    raise AssertionError("a person is asked, not called")
+
+
+@assay.verifier("wrong.talker", version=1, tier="human", cost="5min", deterministic=False, timeout="168h")
+def talker(question: str) -> Found:
+    """Want of people what they cannot say."""
+    raise AssertionError("a person is asked, not called")
+
+
+@assay.verifier("wrong.curious", version=1, tier="human", cost="5min", deterministic=False, timeout="168h")
+def curious(answer: str | None, question: str) -> Mark:
+    """Want more than a question."""
+    raise AssertionError("a person is asked, not called")
