@@ -143,7 +143,7 @@ def test_undone_mark_is_asked_for_as_it_was_whatever_is_wished_now(
 
 
 def test_undone_mark_of_another_domain_is_asked_for_too(choose: Make, store: ReviewStore) -> None:
-    store.keep(Mark(0, "ann", 3, "success", 1.0, "sample"))
+    store.keep(Mark(0, "ann", 3, "num.equal", 1.0, "sample"))
     item = choose("ann", Wish(entries=("other",))).next(store.undo("ann"))
     assert item is not None
     assert (3, "edit") == (item.episode, item.entry)
