@@ -43,7 +43,7 @@ _MODULES = {"eval": "evaluate", "try": "try_"}
 
 _EPILOG = """\
 examples:
-  assay check conf/domain/fix_bug.yaml
+  assay check quickstart.spell
   assay check curriculum=quickstart domain.spell.reward.outcome.correct='0.5*ans.equal'
   assay plan -m trainer.lr=3e-4,1e-3
 

@@ -124,10 +124,15 @@ def compile_domain(name: str, registry: Registry) -> Compiled:
     Raises:
         SourceError: it has findings.
         PluginError: nobody offers it.
-        OSError: the file cannot be read.
+        ConfigError: the file cannot be read.
     """
-    is_file = name.endswith((".yaml", ".yml")) or Path(name).is_file()
-    found = read_domain_file(Path(name)) if is_file else DomainIndex(registry).find(name)
+    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+        try:
+            found = read_domain_file(Path(name))
+        except OSError as error:
+            raise ConfigError("a domain file must be readable", got=error.strerror, at=name) from None
+    else:
+        found = DomainIndex(registry).find(name)
     compiled = found.compile(registry)
     compiled.require()
     return compiled

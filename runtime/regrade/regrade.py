@@ -95,6 +95,9 @@ class Regrader:
         judge: Settings of the group `judge`; None for the run's own. Replies that the run has paid for are kept.
         people: Where people are asked; None: what they would have to answer is unscored.
         marks: What people said, to be put in place of what was measured; None leaves that alone.
+
+    Raises:
+        PluginError: nobody offers the sandbox.
     """
 
     def __init__(
@@ -120,6 +123,8 @@ class Regrader:
         self._num_processes = num_processes
         self._paths = tuple(paths)
         self._judge = run.plan.settings.get("judge", NOBODY) if judge is None else judge
+        if sandbox not in (None, NONE):
+            registry.find("sandbox", sandbox)
         self._sandbox = run.plan.settings.get("sandbox", {"name": NONE}) if sandbox is None else {"name": sandbox}
 
     def regrade(self, entry: str, after: Program) -> Regraded:

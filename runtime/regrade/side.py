@@ -73,6 +73,8 @@ def read_side(word: str, runs: Path, registry: Registry) -> Side:
     try:
         program = DomainIndex(registry).find(word).compile(registry).require()
     except PluginError as error:
+        if word.endswith((".yaml", ".yml")):
+            raise ConfigError("a domain file must be readable", got="no such file", at=word) from None
         todo = "Name a domain file, REV:path, a run, RUN:ENTRY or an installed domain"
         raise ConfigError("a side must name something", got=f"{word} ({error.must})", todo=todo) from None
     return Side(word, {program.id: program})

@@ -99,7 +99,7 @@ def test_stored_episodes_of_a_run_are_counted(run: Run, edit: tuple[str, str], c
 @pytest.mark.parametrize(
     ("sides", "word"),
     [
-        (("nowhere.yaml", "b.yaml"), "unknown domain `nowhere.yaml`"),
+        (("nowhere.yaml", "b.yaml"), "must be readable, got no such file - at nowhere.yaml"),
         (("stored:edti", "b.yaml"), "There are edit"),
         (("nobody:b.yaml", "b.yaml"), "a revision of git"),
     ],
@@ -170,6 +170,7 @@ def test_ranks_and_signs_that_change_are_shown(run: Run) -> None:
         (("curriculum.mix.edit.share=2",), "must edit a domain"),
         (("domain.edit.params.wrogn=4",), "CF001"),
         (("--domain", "edit=missing.yaml"), "a domain file must be readable"),
+        (("--sandbox", "dokcer", "--dry-run"), "unknown sandbox `dokcer`"),
     ],
 )
 def test_edit_that_cannot_be_meant_is_refused(run: Run, words: tuple[str, ...], word: str) -> None:
@@ -190,7 +191,10 @@ def test_episode_is_explained_from_signals_to_siblings(run: Run) -> None:
     assert "0.2 higher had text.equal been true" in moves
     assert "1 lower had num.equal been false" in moves
     # A sibling that was shorter reached what this one could have had.
-    assert "0.05 higher had it said the same in 3 tokens" in moves or "0.07 higher had it said the same in 1 token" in moves
+    assert (
+        "0.05 higher had it said the same in 3 tokens" in moves
+        or "0.07 higher had it said the same in 1 token" in moves
+    )
 
 
 def test_closed_gate_hides_what_was_never_measured(run: Run) -> None:
