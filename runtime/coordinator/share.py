@@ -23,6 +23,8 @@ from assay.runtime.coordinator.instruction import Instruction
 from assay.runtime.coordinator.spec import EntrySpec, StageSpec
 from assay.runtime.coordinator.state import Account, Group, Run
 
+# The mean of all entries counts as so many episodes of an evaluation of one.
+PRIOR = 2
 # An entry may play at most 1 / FLOOR times the groups that its share asks for.
 FLOOR = 0.25
 # A window has at least so many steps, and so many that an entry's share of them is this many groups.
@@ -116,7 +118,11 @@ def group_units(run: Run, entry: EntrySpec) -> float:
     if tally.trained_tokens:
         return tally.trained_tokens / tally.unit_groups
     if tally.seen_episodes:
-        return entry.group_size * max(tally.seen_tokens / tally.seen_episodes, 1.0)
+        # A few held-out tasks say little of one entry alone: it begins near the mean of all.
+        tallies = run.tallies.values()
+        mean = sum(one.seen_tokens for one in tallies) / sum(one.seen_episodes for one in tallies)
+        own = (tally.seen_tokens + PRIOR * mean) / (tally.seen_episodes + PRIOR)
+        return entry.group_size * max(own, 1.0)
     return entry.group_size * (run.trained_tokens / run.counts.trained if run.trained_tokens else 1.0)
 
 

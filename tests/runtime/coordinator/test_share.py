@@ -215,7 +215,7 @@ def test_last_evaluation_is_the_first_guess_of_what_a_group_takes(make: Any) -> 
     sizes = {"train": 50, "eval": 10, "demos": 20}
     world: World = make(
         entries=(entry("a", share=0.9, sizes=sizes), entry("b", share=0.1, sizes=sizes)),
-        phases=(EvaluationSpec("before", {"a": 3, "b": 3}), StageSpec("rl", "rl", batch=10, steps=8)),
+        phases=(EvaluationSpec("before", {"a": 10, "b": 10}), StageSpec("rl", "rl", batch=10, steps=8)),
         balance="trained_tokens",
         admit=lambda rewards: True,
     )
@@ -240,3 +240,12 @@ def test_guess_is_of_the_newest_weights_alone() -> None:
     for tokens in (10, 20):
         tally.see(WeightVersion(0, 9), tokens, 0.5)
     assert (2, 30, 1.0) == (tally.seen_episodes, tally.seen_tokens, tally.seen_s)
+
+
+def test_one_short_answer_makes_no_entry_cheap(make: Any) -> None:
+    """A guess from one episode stays near the mean: an entry that looked cheap would take the first batches."""
+    world: World = make(entries=tuple(entry(name) for name in "abcd"), balance="trained_tokens")
+    for name, tokens in zip("abcd", (1, 40, 40, 39), strict=True):
+        world.core.run.tallies[name].see(WeightVersion(0, 0), tokens, 1.0)
+    units = [share.group_units(world.core.run, one) for one in world.core.run.entries.values()]
+    assert max(units) / min(units) < 2.0
