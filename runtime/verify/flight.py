@@ -58,6 +58,11 @@ class Key(NamedTuple):
     mode: Mode
     net: bool
 
+    @classmethod
+    def of(cls, leaf: VerifierRef) -> "Key":
+        """Return the key of a leaf."""
+        return cls(":".join(leaf.ref.split(":")[:2]), leaf.mode, leaf.net)
+
 
 class Flight:
     """A job on its way.
@@ -96,6 +101,13 @@ class Flight:
         self.judge_failure = ""
         self.spent = Spent()
         self._left_s = 0.0
+
+    def depart(self, ask_id: int, now_s: float, timeout_s: float) -> None:
+        """A try begins."""
+        self.num_tries += 1
+        self.ask_id = ask_id
+        self.num_asked, self.has_asked, self.judge_failure = 0, False, ""
+        self.sent_at, self.deadline = now_s, now_s + timeout_s
 
     def stop_clock(self, now_s: float) -> None:
         """A question goes out: how long a judge takes says nothing about the verifier."""

@@ -66,7 +66,7 @@ def test_broken_declaration_is_a_fault_that_names_the_distribution(
 def test_forged_reply_is_refused_by_the_host_too(make_bench: MakeBench, signals: dict[str, Any]) -> None:
     bench = make_bench("length")
     job_id = bench.submit("length", "abc", wanted=3)
-    (slot,) = bench.host._slots.values()
+    (slot,) = bench.host._pool
     bench.host._on_message(slot, Reply(job_id, "ok", signals))
     (outcome,) = bench.host.poll(0.0)
     assert (None, "verifier_fault") == (outcome.measurement, outcome.cause)
@@ -86,7 +86,7 @@ def test_exception_past_the_retries_is_a_fault_with_its_place(make_bench: MakeBe
 
 def test_text_that_no_encoding_knows_is_a_fault_and_ends_no_process(make_bench: MakeBench) -> None:
     bench = make_bench("half")
-    (slot,) = bench.host._slots.values()
+    (slot,) = bench.host._pool
     pid = slot.process.pid
     outcome = bench.call("half", "x")
     assert ("verifier_fault", 1) == (outcome.cause, outcome.num_tries)
@@ -125,7 +125,7 @@ def test_result_that_arrived_before_a_late_poll_counts(make_bench: MakeBench) ->
     now = [0.0]
     bench = make_bench("length", clock=lambda: now[0])
     bench.submit("length", "abc", wanted=3)
-    (slot,) = bench.host._slots.values()
+    (slot,) = bench.host._pool
     assert [slot.process.channel] == wait_readable(slot.process.channel)
     now[0] = 1000.0
     (outcome,) = bench.host.poll(0.0)
