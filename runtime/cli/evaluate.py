@@ -157,15 +157,13 @@ def evaluation_settings(before: dict[str, Any], given: dict[str, Any]) -> dict[s
     if after["strategy"] != before.get("strategy", "none"):
         after["options"] = {}
     after["options"] = {**after["options"], **given.get("options", {})}
-    known: tuple[str, ...] | None = ()
-    if after["strategy"] != "none":
-        offer = installed().find("strategy", after["strategy"])
-        known = parameters(offer.value)
+    offer = None if after["strategy"] == "none" else installed().find("strategy", after["strategy"])
+    known = () if offer is None else parameters(offer.value)
     for key, value in given.get("options", {}).items():
         if known is not None and key not in known:
             todo = suggestion(f"eval.{key}", [*_KEYS, *(f"eval.{one}" for one in known)]) or None
             raise ConfigError(f"nothing reads the key `eval.{key}`", todo=todo, at=f"eval.{key}={value}")
-    if after["strategy"] != "none" and (refusals := refused(offer, after["options"], "eval", "strategy")):
+    if offer is not None and (refusals := refused(offer, after["options"], "eval", "strategy")):
         raise ConfigError(refusals[0].reason, at=refusals[0].key)
     return after
 

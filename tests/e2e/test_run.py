@@ -59,7 +59,7 @@ def test_no_process_survives(small_run: Command) -> None:
 
 
 def test_summary_has_exactly_its_keys(summary: dict[str, Any]) -> None:
-    keys = ["domains", "updates", "episodes", "trainer_idle", "lag", "wall_s", "first_update_s", "shares"]
+    keys = ["domains", "updates", "episodes", "trainer_idle", "lag", "wall_s", "first_update_s", "shares", "audit"]
     assert keys == list(summary)
     assert ENTRIES == list(summary["domains"])
     for domain in summary["domains"].values():

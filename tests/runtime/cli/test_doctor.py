@@ -48,7 +48,7 @@ def test_status_says_whether_a_run_can_start(
 def test_every_check_runs_here(capsys: pytest.CaptureFixture[str]) -> None:
     main(["doctor", "--format", "json"])
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
-    names = ["python", "packages", "extra train", "extra docker", "extra judge", "torch", "plugins", "sandboxes", "docker engine",
-             "verifier lockdown", "shared memory", "memory", "cores", "run folder"]  # fmt: skip
+    names = ["python", "packages", "extra train", "extra docker", "extra judge", "torch", "plugins", "sandboxes",
+             "docker engine", "verifier lockdown", "shared memory", "memory", "cores", "run folder"]  # fmt: skip
     assert names == list(checks)
     assert [] == [name for name, check in checks.items() if (check["state"] == "ok") == bool(check["fix"])]

@@ -104,7 +104,7 @@ def test_backend_must_declare_everything_needed(compiled: Compiled) -> None:
 
 def test_unnamed_backend_is_taken_for_what_it_declares_alone(compiled: Compiled, registry: Registry) -> None:
     assert compiled.facts is not None
-    with pytest.raises(PluginError, match="process lacks history.sever, image, isolation.fresh, net.none"):
+    with pytest.raises(PluginError, match=r"process lacks history\.sever, image, isolation\.fresh, net\.none"):
         choose_backend(compiled.facts.needs, registry)
     named = choose_backend(compiled.facts.needs, registry, "process")
     assert named is not None and "process" == named.name

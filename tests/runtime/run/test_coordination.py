@@ -11,8 +11,8 @@ from assay.core.registry import installed, resolve
 from assay.core.stage_rule import StageView
 from assay.dsl.expr.node import Compare, Num, Ref
 from assay.dsl.mix import Stage
-from assay.runtime.config.job import prepare
 from assay.runtime.audit.threshold import Thresholds
+from assay.runtime.config.job import prepare
 from assay.runtime.config.override import read_overrides
 from assay.runtime.coordinator.spec import EvaluationSpec, StageSpec
 from assay.runtime.run.build import build_plan
