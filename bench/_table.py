@@ -11,6 +11,7 @@ ROWS = (
     ("check_latency", "file_s", "`assay check FILE`", "{:.2f} s of CPU"),
     ("check_latency", "composed_s", "`assay check curriculum=quickstart`", "{:.2f} s of CPU"),
     ("check_latency", "hundred_domains_s", "`assay check` of 100 files", "{:.2f} s of CPU"),
+    ("check_latency", "hundred_entries_s", "`assay check` of a curriculum of 100 entries", "{:.2f} s of CPU"),
     ("check_latency", "import_ms", "`import assay`", "{:.0f} ms of CPU"),
     ("reward_eval", "scalar_over_python", "compiled reward over the same reward by hand", "{:.2f} x"),
     ("reward_eval", "vector_per_s", "vectorised reward, one core", "{:,.0f} episodes/s"),
@@ -25,6 +26,7 @@ ROWS = (
     ("verify", "worker_us", "one verification in a locked-down worker", "{:.0f} us"),
     ("weights", "publish_per_memcpy", "publishing weights over one memcpy", "{:.1f} x"),
     ("regrade", "reduce_episodes_per_s", "re-reducing stored episodes", "{:,.0f} per s"),
+    ("regrade", "regrade_episodes_per_s", "re-grading them in a locked-down worker", "{:,.0f} per s"),
 )  # fmt: skip
 
 

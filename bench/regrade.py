@@ -98,7 +98,7 @@ def _fill(folder: RunFolder, size: int) -> None:
         verdict = Scored(measured, payout, program.digest, program.digests["reward"])
         blob = pack(store.put(pack(trajectory)))
         writes.append(Write("planned", (number, group, number % GROUP, 1, 0.0)))
-        writes.append(Write("rolled", (number, 0, blob, text(trajectory.trace), 1, 1, 1.0)))
+        writes.append(Write("rolled", (number, 0, blob, text(trajectory.trace), 1, 1, 1.0, 0)))
         writes.append(Write("verdict", (number, payout.reward, is_right, text(payout.terms), text(verdict), 0.1, 2.0)))
         writes.append(Write("state", ("trained", "", 0, number)))
     store.close()
