@@ -60,12 +60,14 @@ class Until:
         for text, rule in self._rules.items():
             try:
                 has_ended, after = rule.look(view, None if memory is None else memory.get(text))
-                said[text] = bool(has_ended)
+                if not isinstance(has_ended, bool):
+                    raise TypeError(f"{has_ended!r} is no bool")
+                said[text] = has_ended
                 remembered[text] = msgspec.json.decode(msgspec.json.encode(after))
             except AssayError:
                 raise
             except Exception as error:
-                must = "a stage rule must not raise, and remember what JSON can say"
+                must = "a stage rule must return a bool and what JSON can say, and not raise"
                 raise PluginError(must, got=repr(error), at=self._owners[text]) from error
         return self._holds(view, said), remembered or None
 

@@ -106,7 +106,7 @@ def ask(strategy: Strategy, samples: Sequence[Sample], rng: random.Random, owner
         PluginError: it raised, or picked what is not there; names `owner`.
     """
     try:
-        picked = strategy.pick(samples, rng)
+        picked = strategy.pick(tuple(samples), rng)
     except AssayError:
         raise
     except Exception as error:

@@ -6,7 +6,7 @@ What an oracle would reach stands beside every strategy as pass@n, under that na
 
 from collections.abc import Iterable
 
-from assay.core.error import ConfigError
+from assay.core.error import ConfigError, PluginError
 from assay.core.leaf import Verifier
 from assay.core.registry import owner_of, resolve
 from assay.core.strategy import Strategy
@@ -24,7 +24,7 @@ def make_strategy(plan: RunPlan) -> Strategy | None:
 
     Raises:
         ConfigError: too few answers to pick from, answers that are all equal, or a signal that cannot be chosen by.
-        PluginError: the strategy cannot be loaded.
+        PluginError: the strategy cannot be loaded, or chooses by what are no names.
     """
     settings = plan.settings["eval"]
     ref = plan.factories.get("strategy")
@@ -32,8 +32,12 @@ def make_strategy(plan: RunPlan) -> Strategy | None:
     if ref is None:
         return None
     strategy: Strategy = resolve(ref)(**settings.get("options", {}))
+    signals = getattr(strategy, "signals", ())
+    if not isinstance(signals, tuple | list) or not all(isinstance(signal, str) for signal in signals):
+        must = "the `signals` of a strategy must be names such as judge.quality"
+        raise PluginError(must, got=repr(signals), at=owner_of(ref))
     for entry in plan.entries:
-        for signal in getattr(strategy, "signals", ()):
+        for signal in signals:
             if fault := hidden(entry, signal):
                 raise ConfigError(
                     f"a strategy must choose by a signal that {fault[0]}",

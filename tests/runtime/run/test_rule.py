@@ -101,7 +101,7 @@ class Third:
 
 
 class Broken:
-    """Raises, or remembers what JSON cannot say."""
+    """Raises, answers with a word, or remembers what JSON cannot say."""
 
     def __init__(self, how: str) -> None:
         self.how = how
@@ -109,6 +109,8 @@ class Broken:
     def look(self, view: StageView, memory: Any) -> tuple[bool, Any]:
         if self.how == "raise":
             raise ValueError("oops")
+        if self.how == "word":
+            return "no", None  # type: ignore[return-value]
         return False, {"what": object()}
 
 
@@ -150,7 +152,7 @@ def test_stage_rules_take_part_in_a_condition(text: str, expected: int | None, s
     assert expected == ends(text, should_restart=should_restart)
 
 
-@pytest.mark.parametrize("how", ["raise", "object"])
+@pytest.mark.parametrize("how", ["raise", "object", "word"])
 def test_a_rule_that_breaks_names_its_distribution_and_its_call(how: str) -> None:
     with pytest.raises(PluginError, match=rf"at assay-rl {VERSION}, broken\('{how}'\)"):
         Until(parse(f"broken('{how}') or step >= 9"), REFS).look(view(1), None)

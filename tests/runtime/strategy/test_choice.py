@@ -251,3 +251,24 @@ class Bad:
 def test_a_strategy_that_breaks_names_its_distribution(picked: Any) -> None:
     with pytest.raises(PluginError, match=r"a strategy must .* - at mine 1.0"):
         ask(Bad(picked), [Sample("1", "1", 1, 0.0)], random.Random(0), "mine 1.0")
+
+
+class Emptying:
+    """Takes away what it is shown."""
+
+    def pick(self, samples: list[Sample], rng: random.Random) -> int:
+        samples.clear()
+        return 0
+
+
+def test_a_strategy_cannot_change_what_it_is_shown() -> None:
+    samples = [Sample("1", "1", 1, 0.0)]
+    with pytest.raises(PluginError, match="a strategy must not raise, got AttributeError"):
+        ask(Emptying(), samples, random.Random(0), "mine 1.0")  # type: ignore[arg-type]
+    assert 1 == len(samples)
+
+
+def test_signals_of_a_strategy_that_are_no_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.runtime.strategy.majority.Majority.signals", 3, raising=False)
+    with pytest.raises(PluginError, match=r"must be names such as judge\.quality, got 3 - at assay-rl"):
+        make_strategy(plan_of("majority"))
