@@ -10,6 +10,7 @@ the job that caused it, also where the job failed.
 
 import asyncio
 import contextlib
+import math
 import os
 import random
 import threading
@@ -31,6 +32,8 @@ _CLOSE_S = 5.0
 _TOGETHER_S = 0.5
 # A shorter outage is nobody's business.
 _TOLD_S = 5.0
+# So many refusals of one model in a row are no question's fault.
+_MAX_REFUSED = 20
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -113,7 +116,8 @@ class JudgeHost:
         self._answers: deque[tuple[int, JudgeAnswer]] = deque()
         self._jobs: dict[int, _Job] = {}
         self._away_since_s: float | None = None
-        self._reason = ""
+        self._reason = self._refusal = ""
+        self._num_refused: dict[str, int] = {}
         self._back = asyncio.Event()
         self._random = random.Random()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -172,6 +176,22 @@ class JudgeHost:
         if since_s is None or self._clock() - since_s < _TOLD_S:
             return ""
         return f"the judge has been away for {self._clock() - since_s:.0f} s: {self._reason}"
+
+    def require_taken(self) -> None:
+        """Complain once about a model of which nothing but refusals comes.
+
+        Raises:
+            JudgeRefused: so many in a row that the next would be another.
+        """
+        for model, count in list(self._num_refused.items()):
+            if count >= _MAX_REFUSED:
+                self._num_refused.clear()
+                raise JudgeRefused(
+                    f"a judge must not refuse {_MAX_REFUSED} questions in a row",
+                    got=self._refusal,
+                    at=f"model {model}",
+                    todo="Mend the key, the model's name or the server, then start again; a run goes on with run.resume=RUN",
+                )
 
     def close(self) -> None:
         """Give up what is out and close the judge; safe to call twice."""
@@ -236,8 +256,9 @@ class JudgeHost:
                 job.spent.queue_s += began_s - waiting_s
                 try:
                     async with asyncio.timeout(self.patience.timeout_s):
-                        reply = await self._judge.ask(request)
+                        reply = _checked(await self._judge.ask(request))
                     self._come_back()
+                    self._num_refused[request.model] = 0
                     return reply
                 except TimeoutError:
                     error: JudgeError = JudgeOutage(f"a judge must answer within {self.patience.timeout_s:g} s")
@@ -245,6 +266,8 @@ class JudgeHost:
                     error = raised
             waiting_s = self._clock()
             if isinstance(error, JudgeRefused):
+                self._refusal = str(error)
+                self._num_refused[request.model] = self._num_refused.get(request.model, 0) + 1
                 raise error
             if isinstance(error, JudgeOutage):
                 num_away += 1
@@ -291,11 +314,9 @@ class JudgeHost:
         await asyncio.sleep(self._random.uniform(0.0, min(_TOGETHER_S, self.patience.backoff_s)))
 
     def _pause(self, num_failures: int, wanted_s: float | None) -> float:
-        if wanted_s is not None:
-            return wanted_s
         longest_s = min(self.patience.max_backoff_s, self.patience.backoff_s * 2.0 ** min(num_failures - 1, 30))
-        # Full jitter: those that failed together do not come back together.
-        return self._random.uniform(0.0, longest_s)
+        # Full jitter: those that failed together do not come back together. `Retry-After: 0` is no leave to storm it.
+        return max(wanted_s or 0.0, self._random.uniform(0.0, longest_s))
 
     async def _end_all(self) -> None:
         tasks = [task for job in self._jobs.values() for task in job.tasks]
@@ -313,6 +334,18 @@ class JudgeHost:
         if should_keep and self._cache is not None and job.replies:
             self._cache.put(job.replies)
         return job.spent
+
+
+def _checked(reply: Any) -> JudgeReply:
+    """Return what a package's judge returned, where it is a reply that can be kept and added up."""
+    if (
+        not isinstance(reply, JudgeReply)
+        or not isinstance(reply.text, str)
+        or not isinstance(reply.cost_usd, (int, float))
+        or not 0.0 <= reply.cost_usd < math.inf
+    ):
+        raise JudgeError("a judge must return a JudgeReply with a text and a price", got=repr(reply)[:200])
+    return reply
 
 
 def _failure(error: JudgeError) -> Any:

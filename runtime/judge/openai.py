@@ -22,6 +22,8 @@ from assay.core.judge import JudgeReply, JudgeRequest
 # Too many, not yet, and whatever the server blames on itself.
 _PASSING = frozenset({408, 409, 425, 429})
 _MAX_SHOWN = 200
+# No completion is longer; what is longer is not read to its end.
+_MAX_BYTES = 4 << 20
 
 
 class _Said(msgspec.Struct):
@@ -34,8 +36,8 @@ class _Choice(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 class _Completion(msgspec.Struct):
@@ -68,18 +70,11 @@ class OpenAIJudge:
         self.identity = _address(base_url)
         self._prices = _prices(prices)
         self._url = f"{self.identity}/chat/completions"
-        self._headers = {"Content-Type": "application/json"}
-        self._key = key = ""
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._key = ""
         if api_key_env is not None:
-            self._key = key = os.environ.get(api_key_env, "")
-            if not key:
-                raise ConfigError(
-                    "a judge's key must be in the environment",
-                    got=f"no {api_key_env}",
-                    at="judge.api_key_env",
-                    todo=f"Run: export {api_key_env}=...",
-                )
-            self._headers["Authorization"] = f"Bearer {key}"
+            self._key = _key(api_key_env)
+            self._headers["Authorization"] = f"Bearer {self._key}"
         self._client: Any = None
 
     async def ask(self, request: JudgeRequest) -> JudgeReply:
@@ -97,12 +92,15 @@ class OpenAIJudge:
             "seed": request.seed,
         }
         try:
-            response = await self._client.post(self._url, content=msgspec.json.encode(body))
+            async with self._client.stream("POST", self._url, content=msgspec.json.encode(body)) as response:
+                data = await self._read(response)
         except httpx2.TransportError as error:
             raise JudgeOutage("a judge must be reachable", got=self._shown(error), at=self.identity) from None
+        except httpx2.RequestError as error:
+            raise JudgeError("a judge must send what can be read", got=self._shown(error), at=self.identity) from None
         if response.status_code != 200:
-            raise self._failure(response)
-        return self._reply(request.model, response.content)
+            raise self._failure(response, data)
+        return self._reply(request.model, data)
 
     async def close(self) -> None:
         """Close connections."""
@@ -114,9 +112,21 @@ class OpenAIJudge:
         text = " ".join(str(what).split()) or type(what).__name__
         return (text.replace(self._key, "***") if self._key else text)[:_MAX_SHOWN]
 
-    def _failure(self, response: Any) -> JudgeError:
+    async def _read(self, response: Any) -> bytes:
+        """Return the body; of one that is too long to be a completion no more than that."""
+        data = bytearray()
+        async for part in response.aiter_bytes():
+            data += part
+            if len(data) > _MAX_BYTES:
+                if response.status_code == 200:
+                    got = f"more than {_MAX_BYTES >> 20} MiB"
+                    raise JudgeError("a judge must reply with a chat completion", got=got, at=self.identity)
+                break
+        return bytes(data[:_MAX_BYTES])
+
+    def _failure(self, response: Any, data: bytes) -> JudgeError:
         status = response.status_code
-        got = f"HTTP {status} {self._shown(response.text)}".rstrip()
+        got = f"HTTP {status} {self._shown(data.decode(errors='replace') or 'without a word')}"
         if status in _PASSING or status >= 500:
             after_s = _retry_after_s(response.headers.get("retry-after"))
             return JudgeOutage("a judge must be ready", retry_after_s=after_s, got=got, at=self.identity)
@@ -125,20 +135,38 @@ class OpenAIJudge:
     def _reply(self, model: str, data: bytes) -> JudgeReply:
         try:
             completion = msgspec.json.decode(data, type=_Completion)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise JudgeError("a judge must reply with a chat completion", got=str(error), at=self.identity) from None
         text = completion.choices[0].message.content if completion.choices else None
         if not text:
             raise JudgeError("a judge must reply with text", got="none", at=self.identity)
         usage = completion.usage or _Usage()
+        read, written = max(0, usage.prompt_tokens or 0), max(0, usage.completion_tokens or 0)
         price = self._prices.get(model) or self._prices.get("*") or (0.0, 0.0)
-        cost_usd = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / 1e6
-        return JudgeReply(text, usage.prompt_tokens, usage.completion_tokens, cost_usd)
+        if self._key:
+            # What a judge writes is kept; a server may write the key it was sent.
+            text = text.replace(self._key, "***")
+        return JudgeReply(text, read, written, (read * price[0] + written * price[1]) / 1e6)
+
+
+def _key(env: str) -> str:
+    """Return the key in a variable, without the newline of the file it came from."""
+    key = os.environ.get(env, "").strip()
+    # What a header cannot carry would be named in full by the error that says so.
+    if not key or not key.isascii() or not key.isprintable():
+        got = f"no {env}" if not key else f"a character in {env} that no header can carry"
+        todo = f"Run: export {env}=..."
+        raise ConfigError("a judge's key must be in the environment", got=got, at="judge.api_key_env", todo=todo)
+    return key
 
 
 def _address(base_url: str | None) -> str:
-    parts = urlsplit(base_url or "")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(base_url or "")
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise ConfigError(
             "a judge must have an address such as http://localhost:8000/v1", got=base_url, at="judge.base_url"
         )
@@ -181,5 +209,5 @@ def _retry_after_s(text: str | None) -> float | None:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from assay.core.episode import Episode
-from assay.core.error import StoreError, VerifierFault
+from assay.core.error import JudgeRefused, StoreError, VerifierFault
 from assay.core.registry import resolve
 from assay.core.store import Store
 from assay.core.task import Task
@@ -67,7 +67,7 @@ class VerifyStage:
             return
         try:
             verdicts = self._desk.poll(_WAIT_S)
-        except VerifierFault as error:
+        except (VerifierFault, JudgeRefused) as error:
             self._client.send(Fault(str(error), is_fatal=True))
             verdicts = self._desk.poll()
         for key, verdict in verdicts:

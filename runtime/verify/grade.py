@@ -153,6 +153,7 @@ class GradeDesk:
 
         Raises:
             VerifierFault: a verifier failed that declares its failure fatal; verdicts so far come with the next call.
+            JudgeRefused: a judge takes no question any more; likewise.
             PluginError: a plugin does not load in its worker.
         """
         until = time.monotonic() + timeout_s
@@ -166,6 +167,8 @@ class GradeDesk:
                 self._on_outcome(outcome)
             for outcome in () if self.people is None else self.people.poll():
                 self._on_outcome(outcome)
+            if self.host.judges is not None:
+                self.host.judges.require_taken()
             if self._verdicts or not left:
                 break
         verdicts, self._verdicts = self._verdicts, []

@@ -32,7 +32,8 @@ class JudgeServer(ThreadingHTTPServer):
         mind: What the model thinks.
         says: What the model writes, where it does not keep to the form; None: what `mind` thinks, in form.
         trouble: What goes wrong instead of a reply, one per request from the front, then nothing: `429`, `500`, `401`,
-            `echo`, `hang`, `cut`, `garbage`, `empty`; one that ends with `!` stays.
+            `echo`, `repeat`, `hang`, `drip`, `cut`, `garbage`, `empty`, `huge`, `gzip`, `away:URL`, `body:JSON`; one
+            that ends with `!` stays.
         bodies: Of the requests that came.
         keys: Their `Authorization`.
     """
@@ -103,6 +104,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(int(kind), b"no")
             case "echo":
                 self._send(401, f"wrong key {self.headers.get('Authorization')}".encode())
+            case "repeat":
+                self._send(200, json.dumps(says(str(self.headers.get("Authorization")))).encode())
+            case "huge":
+                self._send(200, b"x" * (50 << 20))
+            case "gzip":
+                self._send(200, b"no gzip", {"Content-Encoding": "gzip"})
+            case "away":
+                self._send(307, b"", {"Location": detail})
+            case "body":
+                self._send(200, detail.encode())
+            case "drip":
+                self.send_response(200)
+                self.send_header("Content-Length", "1000000")
+                self.end_headers()
+                while not self.server.is_over.wait(0.01):
+                    self.wfile.write(b" ")
             case "hang":
                 self.server.is_over.wait()
             case "cut":
@@ -140,6 +157,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
+
+
+def says(text: str, **usage: Any) -> dict[str, Any]:
+    """Return a completion that says a text."""
+    return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": usage}
 
 
 def collect(host: JudgeHost, count: int, within_s: float = 10.0) -> dict[int, JudgeAnswer]:

@@ -1,16 +1,18 @@
 """A judge is asked over a real socket: outages are waited out, refusals are not, and every reply is paid for once."""
 
+import json
 import re
+import resource
 import threading
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
-from judge_server import JudgeServer, MakeHost, ask, collect
+from judge_server import JudgeServer, MakeHost, ask, collect, says
 
-from assay.core.error import ConfigError
-from assay.core.judge import JudgeRequest
+from assay.core.error import ConfigError, JudgeRefused
+from assay.core.judge import JudgeReply, JudgeRequest
 from assay.runtime.judge import host as host_
 from assay.runtime.judge.openai import OpenAIJudge
 
@@ -40,7 +42,9 @@ def test_trouble_that_passes_is_waited_out(server: JudgeServer, make_host: MakeH
     assert spent.queue_s > 0.0
 
 
-@pytest.mark.parametrize("trouble", ["garbage", "empty"])
+@pytest.mark.parametrize(
+    "trouble", ["garbage", "empty", "gzip", 'body:{"a":' + "[" * 100_000], ids=lambda name: name[:6]
+)
 def test_garbled_reply_is_asked_for_again_a_few_times(server: JudgeServer, make_host: MakeHost, trouble: str) -> None:
     host = make_host()
     server.trouble = [trouble] * 2
@@ -49,6 +53,93 @@ def test_garbled_reply_is_asked_for_again_a_few_times(server: JudgeServer, make_
     server.bodies.clear()
     answer, _ = ask(host, msgspec.structs.replace(REQUEST, seed=4))
     assert (None, "error", 3) == (answer.reply, answer.failure, len(server.bodies))
+
+
+def test_reply_without_end_is_not_read_to_its_end(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["huge!"]
+    host = make_host(retries=0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer, _ = ask(host, REQUEST)
+    assert "error" == answer.failure and "got more than 4 MiB" in answer.error
+    # The server in this process holds the 50 MiB it sends; a judge that reads them holds as many again.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 80 << 10
+
+
+@pytest.mark.slow
+def test_server_that_drips_is_an_outage(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["drip!"]
+    answer, _ = ask(make_host(timeout_s=0.2, patience_s=0.2), REQUEST)
+    assert "outage" == answer.failure and "must answer within 0.2 s" in answer.error
+
+
+def test_redirect_is_followed_nowhere(
+    server: JudgeServer, make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_JUDGE_KEY", "sk-very-secret")
+    with JudgeServer() as other:
+        server.trouble = [f"away:{other.url}/chat/completions"]
+        answer, _ = ask(make_host(options={"api_key_env": "TEST_JUDGE_KEY"}), REQUEST)
+        assert ("refused", []) == (answer.failure, other.keys)
+        assert "HTTP 307 without a word" in answer.error
+
+
+def test_server_that_asks_to_wait_for_no_time_is_not_stormed(server: JudgeServer, make_host: MakeHost) -> None:
+    server.trouble = ["429:0!"]
+    answer, _ = ask(make_host(patience_s=0.3, backoff_s=0.2, max_backoff_s=0.2), REQUEST)
+    assert "outage" == answer.failure
+    assert len(server.bodies) < 30
+
+
+@pytest.mark.parametrize("count", [-5, None])
+def test_odd_count_of_tokens_is_none_and_pays_nothing_back(
+    server: JudgeServer, make_host: MakeHost, count: int | None
+) -> None:
+    server.trouble = ["body:" + json.dumps(says("Well.", prompt_tokens=count))]
+    answer, spent = ask(make_host(), REQUEST)
+    assert answer.reply is not None
+    assert (0, 0.0) == (answer.reply.prompt_tokens, spent.cost_usd)
+
+
+@pytest.mark.parametrize(
+    "reply", ["text", JudgeReply("text", cost_usd=float("nan")), JudgeReply("text", cost_usd=-1.0), None]
+)
+def test_judge_of_a_package_that_returns_no_reply_spends_nothing(reply: object) -> None:
+    class Odd:
+        identity = "odd"
+
+        async def ask(self, request: JudgeRequest) -> object:
+            return reply
+
+        async def close(self) -> None:
+            """Nothing."""
+
+    host = host_.JudgeHost(Odd, patience=host_.Patience(retries=0))  # type: ignore[arg-type]
+    try:
+        answer, spent = ask(host, REQUEST)
+    finally:
+        host.close()
+    assert ("error", 0.0) == (answer.failure, spent.cost_usd)
+
+
+def test_model_that_only_refuses_is_complained_of_once(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host()
+    server.trouble = ["401!"]
+    for sample in range(host_._MAX_REFUSED):
+        host.require_taken()
+        ask(host, msgspec.structs.replace(REQUEST, sample=sample))
+    with pytest.raises(
+        JudgeRefused, match=r"must not refuse 20 questions in a row, got .*HTTP 401 no.* - at model large@1"
+    ):
+        host.require_taken()
+    host.require_taken()
+
+
+def test_reply_between_refusals_forgives_them(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host()
+    server.trouble = ["400"] * (host_._MAX_REFUSED - 1) + ["", "400"]
+    for sample in range(host_._MAX_REFUSED + 1):
+        ask(host, msgspec.structs.replace(REQUEST, sample=sample))
+    host.require_taken()
 
 
 @pytest.mark.parametrize("trouble", ["401", "400"])
@@ -210,11 +301,33 @@ def test_key_is_sent_and_shown_to_nobody(
     assert "secret" not in answer.error
 
 
+def test_key_that_a_server_writes_is_kept_nowhere(
+    server: JudgeServer, make_host: MakeHost, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As a file ends, from which it came.
+    monkeypatch.setenv("TEST_JUDGE_KEY", "sk-very-secret\n")
+    server.trouble = ["repeat"]
+    host = make_host(tmp_path / "judge.sqlite", options={"api_key_env": "TEST_JUDGE_KEY"})
+    answer, _ = ask(host, REQUEST)
+    assert answer.reply is not None
+    assert ("Bearer ***", ["Bearer sk-very-secret"]) == (answer.reply.text, server.keys)
+    assert [] == [path.name for path in tmp_path.iterdir() if b"very-secret" in path.read_bytes()]
+
+
+def test_key_that_no_header_carries_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("sk-\nsecret", "sk-sécret"):
+        monkeypatch.setenv("TEST_JUDGE_KEY", key)
+        with pytest.raises(ConfigError, match="got a character in TEST_JUDGE_KEY that no header can carry") as caught:
+            OpenAIJudge("http://host/v1", "TEST_JUDGE_KEY")
+        assert "cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
         ({}, "a judge must have an address"),
         ({"base_url": "localhost:8000"}, "a judge must have an address"),
+        ({"base_url": "http://host:99999/v1"}, "a judge must have an address"),
         ({"base_url": "https://me:pw@host/v1"}, "must hold no secret"),
         ({"base_url": "https://host/v1?key=1"}, "must hold no secret"),
         ({"base_url": "http://host/v1", "api_key_env": "NO_SUCH_KEY"}, "got no NO_SUCH_KEY"),

@@ -9,6 +9,7 @@ from judge_server import JudgeServer
 from assay.core.error import GraderError
 from assay.core.registry import Registry
 from assay.runtime.cli import main
+from assay.runtime.judge import host as host_
 from assay.runtime.judge import open as open_
 from assay.runtime.judge.account import judge_summary, judge_table, read_accounts
 from assay.runtime.launch.inline import Inline, inline_folder
@@ -65,6 +66,18 @@ def test_outage_beyond_patience_leaves_no_reward_in_the_ledger(
         assert {"judge_error": 3} == reading.unscored()
         accuracies = reading.accuracies()
     assert [(0, 0)] == [(one["kind"].solved, one["kind"].scored) for one in accuracies.values()]
+
+
+def test_judge_that_refuses_everything_stops_the_run_and_says_why(
+    server: JudgeServer, registry: Registry, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_, "_MAX_REFUSED", 2)
+    server.trouble = ["401!"]
+    plan = plan_of(DOMAIN, registry, settings(server.url, concurrency=1))
+    write_plan(folder.path, plan)
+    finish = Inline(read_plan(folder.path), folder, StubEngine("hello"), StubChat(), should_validate=True).run(60.0)
+    assert 1 == finish.code
+    assert "a judge must not refuse 2 questions in a row" in finish.reason and "HTTP 401 no" in finish.reason
 
 
 def test_key_of_a_judge_is_nowhere_in_the_run_folder(
