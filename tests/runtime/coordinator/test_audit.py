@@ -106,15 +106,17 @@ def test_fold_over_the_ledger_gives_the_alarms_of_the_log(lengthy: Callable[[str
     assert 2 == len(told)
 
 
-def test_question_that_is_never_answered_holds_no_finding_up_and_is_passed_over_once(tmp_path: Path) -> None:
+def test_question_that_is_answered_too_late_holds_no_finding_up_and_is_passed_over_once(tmp_path: Path) -> None:
     stage = StageSpec("rl", "rl", batch=4, steps=14, max_staleness=1)
     people = entry("a", sizes={"train": 500}, tier="human", max_verify_s=1e6)
     tiers = {"human": TierSpec(inflight=24)}
     run = spec(entries=(people,), phases=(stage,), tiers=tiers, audit=WAITING, admit=lambda rewards: True)
     world = Lengthy(run, tmp_path / "ledger.sqlite", seed=3)
     world.verdict = paid
+    asked = None
     for turn in range(400):
         for worker in world.workers.values():
+            asked = next(filter(_is_first_question, worker.work), asked)
             worker.work = deque(order for order in worker.work if not _is_first_question(order))
         if world.finish is not None or alarms(world):
             break
@@ -128,8 +130,12 @@ def test_question_that_is_never_answered_holds_no_finding_up_and_is_passed_over_
             world.restart()
             world.turn(3.0)
     assert ["audit"] == [what for what, _ in alarms(world)]
-    (ended,) = next(iter(world.ledger.rows("SELECT COUNT(*) FROM submission WHERE grp = 0 AND ended IS NOT NULL")))
-    assert 0 == ended
+    answered = "SELECT COUNT(*) FROM verdict WHERE episode = 0"
+    assert [(0,)] == list(world.ledger.rows(answered))
+    # The answer comes after all: too late for the audit, also for one that is made again.
+    world.post(world.workers["verify-0"], world.answer(world.workers["verify-0"], asked))
+    world.turn()
+    assert [(1,)] == list(world.ledger.rows(answered))
     again = Audit(Subject(()), WAITING)
     assert [alarms(world)[0][1].partition(": ")[2].partition("; see")[0]] == [
         alarm.judgement.text for _, alarm in replay(world.ledger.rows, {"a": again})
