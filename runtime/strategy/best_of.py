@@ -31,13 +31,12 @@ class BestOf:
         self.signals = () if signal == MEAN_LOGPROB else (signal,)
 
     def pick(self, samples: Sequence[Sample], rng: random.Random) -> int:
-        """See `assay.core.strategy.Strategy`; a sample without the signal comes last, ties are decided by chance."""
+        """See `assay.core.strategy.Strategy`; a sample without the signal, or with nan, comes last, ties are decided by chance."""
         scores = [self._score(sample) for sample in samples]
         best = max(scores)
         return rng.choice([index for index, score in enumerate(scores) if score == best])
 
     def _score(self, sample: Sample) -> float:
-        if self.signal == MEAN_LOGPROB:
-            return sample.mean_logprob
-        value = sample.signals.get(self.signal)
-        return float(value) if isinstance(value, (bool, int, float)) else -math.inf
+        value = sample.mean_logprob if self.signal == MEAN_LOGPROB else sample.signals.get(self.signal)
+        # A value that is no number compares with nothing.
+        return float(value) if isinstance(value, bool | int | float) and not math.isnan(value) else -math.inf

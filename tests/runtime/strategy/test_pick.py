@@ -53,6 +53,13 @@ def test_a_signal_chooses_and_a_sample_without_it_comes_last() -> None:
     assert {3: 200} == picks(BestOf("judge.quality"), given)
 
 
+@pytest.mark.parametrize("signal", ["mean_logprob", "judge.quality"])
+def test_what_is_no_number_comes_last(signal: str) -> None:
+    given = [Sample("1", "1", 1, value, signals={"judge.quality": value}) for value in (float("nan"), -2.0)]
+    assert {1: 200} == picks(BestOf(signal), given)
+    assert {0: 200} == picks(BestOf(signal), given[:1])
+
+
 @pytest.mark.parametrize("signal", ["quality", "a.b.c", ""])
 def test_a_signal_that_is_none_is_refused(signal: str) -> None:
     with pytest.raises(ConfigError, match="must have the signal"):
