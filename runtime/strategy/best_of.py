@@ -31,7 +31,7 @@ class BestOf:
         self.signals = () if signal == MEAN_LOGPROB else (signal,)
 
     def pick(self, samples: Sequence[Sample], rng: random.Random) -> int:
-        """See `assay.core.strategy.Strategy`; a sample without the signal, or with nan, comes last, ties are decided by chance."""
+        """See `assay.core.strategy.Strategy`; samples without a number come last, chance decides ties."""
         scores = [self._score(sample) for sample in samples]
         best = max(scores)
         return rng.choice([index for index, score in enumerate(scores) if score == best])
