@@ -8,6 +8,7 @@
     |-- VerifierFault      a verifier broke its own declaration
     |-- GroupError         too few scored siblings, or a reward that is not finite
     |-- SandboxError       the backend failed, never the program inside it
+    |   |-- BoxFileError   a file of a box is not there, too large or not to be written: a result of what ran inside
     |-- EngineError        the rollout engine refused or lost a request
     |-- TrainerError       the trainer refused a batch or lost a rank
     |-- StoreError         a blob or a ledger row is missing, torn or forged
@@ -114,6 +115,14 @@ class SandboxError(AssayError):
     """The sandbox backend failed. What the program inside did is a result, not this error."""
 
     code = "AS004"
+
+
+class BoxFileError(SandboxError):
+    """A file of a box is not there, too large, or cannot be written.
+
+    What ran inside may have left it so, and must not be able to make its own episode unscored: it is no failure of the
+    backend.
+    """
 
 
 class EngineError(AssayError):

@@ -58,7 +58,7 @@ class SandboxSpec(msgspec.Struct, frozen=True):
 
 
 class Sandbox(Protocol):
-    """One box. Methods raise SandboxError only where the backend failed."""
+    """One box. Methods raise SandboxError only where the backend failed, and BoxFileError where a file did."""
 
     async def exec(
         self,
@@ -73,11 +73,11 @@ class Sandbox(Protocol):
         ...
 
     async def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        """Write a file, making its folders."""
+        """Write a file, making its folders; BoxFileError where what ran inside left no way to."""
         ...
 
     async def get(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        """Read a file; more than `max_bytes` is an error of the caller."""
+        """Read a file; BoxFileError where it is absent, or larger than `max_bytes`."""
         ...
 
     async def snapshot(self) -> str:

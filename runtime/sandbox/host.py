@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.error import AssayError, SandboxError
+from assay.core.error import AssayError, BoxFileError, SandboxError
 from assay.core.sandbox import ExecResult, Sandbox, SandboxBackend, SandboxSpec
 
 METHODS = frozenset({"exec", "put", "get", "snapshot", "fork", "reset", "fingerprint", "close"})
@@ -178,9 +178,12 @@ class BoxHost:
             value, is_infra = await self._call(key, spec, box, method, given)
             answer = BoxAnswer(key, call_id, value, "", is_infra)
         except AssayError as error:
-            answer = BoxAnswer(key, call_id, None, str(error), isinstance(error, SandboxError))
-        except (TypeError, ValueError, KeyError, IndexError) as error:
-            answer = BoxAnswer(key, call_id, None, f"{type(error).__name__}: {error}")
+            is_infra = isinstance(error, SandboxError) and not isinstance(error, BoxFileError)
+            answer = BoxAnswer(key, call_id, None, str(error), is_infra)
+        except Exception as error:  # a backend is a package's code; whatever it raises, the call has an answer
+            # These four are what a caller's own arguments come to.
+            is_infra = not isinstance(error, (TypeError, ValueError, KeyError, IndexError))
+            answer = BoxAnswer(key, call_id, None, f"{type(error).__name__}: {error}", is_infra)
         self._answers.append(answer)
         os.eventfd_write(self._wake, 1)
 
@@ -205,7 +208,7 @@ class BoxHost:
     def _begin_reap(self) -> None:
         async def reap() -> None:
             # A backend out of order says so when a box is wanted.
-            with contextlib.suppress(SandboxError):
+            with contextlib.suppress(Exception):
                 await self.backend.reap()
 
         task = self._loop.create_task(reap())
@@ -231,8 +234,8 @@ class BoxHost:
     async def _release(self, tasks: set[asyncio.Task[None]], boxes: list[Sandbox]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         for box in boxes:
-            # The backend's reaper removes what cannot be closed.
-            with contextlib.suppress(SandboxError):
+            # The backend's reaper removes what cannot be closed, and whatever its code raises, the others are closed.
+            with contextlib.suppress(Exception):
                 await box.close()
 
     async def _release_all(self) -> None:

@@ -9,6 +9,7 @@ killed left behind is found by both.
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import shutil
@@ -18,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from assay.core.error import SandboxError
+from assay.core.error import BoxFileError, SandboxError
 from assay.core.sandbox import ExecResult, ExecStatus, Sandbox, SandboxSpec
 from assay.runtime.verify.descent import descendants, kill
 
@@ -31,6 +32,10 @@ _PREFIX = "assay-box-"
 _MARK = "ASSAY_BOX"
 # A daemon that fled its session may hold the pipes open.
 _DRAIN_S = 2.0
+# A command that never starts because of what it is told, such as an argument of a megabyte.
+_OWN = frozenset({errno.E2BIG, errno.ENAMETOOLONG, errno.ELOOP})
+# A box whose commands fork faster than they are ended is left to the reaper.
+_CLOSE_S = 10.0
 
 
 class ProcessSandbox:
@@ -61,22 +66,13 @@ class ProcessSandbox:
         left = min(timeout_s or DEFAULT_TIMEOUT_S, self.deadline - started)
         if left <= 0:
             return ExecResult("timeout", stderr=b"the time of the box is over")
-        # taskset, of every Debian's base system: set before the command begins, not while it already runs.
-        process = await asyncio.create_subprocess_exec(
-            *("taskset", "--cpu-list", ",".join(map(str, sorted(self.cpus)))),
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=self._inside(cwd or "."),
-            env={
-                "PATH": os.environ.get("PATH", os.defpath),
-                "HOME": str(self.folder),
-                **(env or {}),
-                _MARK: str(self.folder),
-            },
-            start_new_session=True,
-        )
+        try:
+            process = await self._start(argv, env, self._inside(cwd or "."))
+        except (OSError, ValueError) as error:
+            # What ran before may have removed the folder, and an answer among the arguments may be anything.
+            is_own = isinstance(error, (ValueError, FileNotFoundError, NotADirectoryError)) or error.errno in _OWN
+            said = f"the command must start, got {error}".encode()
+            return ExecResult("nonzero", 126, stderr=said) if is_own else ExecResult("infra", stderr=said)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         out, err = bytearray(), bytearray()
         ended: ExecStatus | None = None
@@ -101,22 +97,51 @@ class ProcessSandbox:
             after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         )
 
+    async def _start(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path) -> asyncio.subprocess.Process:
+        # taskset, of every Debian's base system: set before the command begins, not while it already runs.
+        return await asyncio.create_subprocess_exec(
+            *("taskset", "--cpu-list", ",".join(map(str, sorted(self.cpus)))),
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env={
+                "PATH": os.environ.get("PATH", os.defpath),
+                "HOME": str(self.folder),
+                **(env or {}),
+                _MARK: str(self.folder),
+            },
+            start_new_session=True,
+        )
+
     async def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file inside the folder."""
         target = self._inside(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-        target.chmod(mode)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists() and not target.is_file():
+                # A pipe would wait for a reader, and with it every other box.
+                raise FileExistsError(errno.EEXIST, "something else is there")
+            target.write_bytes(data)
+            target.chmod(mode)
+        except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+            raise BoxFileError("a file must be written", got=error.strerror, at=path) from None
+        except OSError as error:
+            raise SandboxError("a file must be written", got=error.strerror, at=path) from None
 
     async def get(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
         """Read a file inside the folder."""
         try:
-            with self._inside(path).open("rb") as file:
+            target = self._inside(path)
+            if target.exists() and not target.is_file():
+                raise FileExistsError(errno.EEXIST, "it is no file")
+            with target.open("rb") as file:
                 data = file.read(max_bytes + 1)
         except OSError as error:
-            raise SandboxError("a file must be readable", got=error.strerror, at=path) from None
+            raise BoxFileError("a file must be readable", got=error.strerror, at=path) from None
         if len(data) > max_bytes:
-            raise SandboxError(f"a file must have at most {max_bytes} bytes", at=path)
+            raise BoxFileError(f"a file must have at most {max_bytes} bytes", at=path)
         return data
 
     async def snapshot(self) -> str:
@@ -143,7 +168,7 @@ class ProcessSandbox:
         # Absolute paths count from the folder, as they would from the root of a real box.
         target = (self.folder / path.lstrip("/")).resolve()
         if not target.is_relative_to(self.folder.resolve()):
-            raise SandboxError("a path must lie inside the box", got=path)
+            raise BoxFileError("a path must lie inside the box", got=path)
         return target
 
 
@@ -206,9 +231,13 @@ def _reap() -> int:
 
 def _remove(folder: Path) -> None:
     """End the commands of a box and remove its folder; one that forks meanwhile is found by the next look."""
-    while found := _marked(folder):
-        for pid in found:
-            kill(pid)
+    until_s = time.monotonic() + _CLOSE_S
+    while (found := _marked(folder)) and time.monotonic() < until_s:
+        # All stand still first: what stands still forks nothing.
+        for how in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, how)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,6 +1,7 @@
 """Boxes for a loop that must not wait: as many as allowed, as patient as told, none left behind."""
 
 import asyncio
+import errno
 import select
 import time
 from collections.abc import Iterator
@@ -128,4 +129,57 @@ def test_backend_that_stays_out_of_order_makes_jobs_wait_once() -> None:
     host.open(9, SPEC, -9)
     wait(host)
     assert left - 1 == backend.failures
+    host.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "is_infra"),
+    [
+        ("get", {"path": "none"}, False),
+        ("get", {"path": "../none"}, False),
+        ("get", {"path": "a\0"}, False),
+        ("put", {"path": "x/a", "data": b"x" * 2_000_000}, True),
+        ("fingerprint", {}, True),
+        ("exec", {"argv": 7}, False),
+    ],
+)
+def test_every_call_has_an_answer_and_only_the_backends_failures_are_its(
+    method: str, given: dict[str, object], is_infra: bool, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(path: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", no_room)
+    host = host_of(backend)
+    host.ask(1, SPEC, 5, 0, method, given)
+    (answer,) = wait(host)
+    assert (5, is_infra) == (answer.call_id, answer.is_infra), answer
+    assert answer.error
+    host.close()
+
+
+def test_backend_that_raises_anything_leaves_no_call_without_an_answer(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(self: ProcessSandbox, path: str, *, max_bytes: int = 0) -> bytes:
+        raise ZeroDivisionError("bug")
+
+    monkeypatch.setattr(ProcessSandbox, "get", broken)
+    host = host_of(backend)
+    host.ask(1, SPEC, 5, 0, "get", {"path": "a"})
+    assert [BoxAnswer(1, 5, None, "ZeroDivisionError: bug", is_infra=True)] == wait(host)
+    host.close()
+
+
+def test_box_that_cannot_be_closed_keeps_no_other_open(backend: Backend) -> None:
+    host = host_of(backend)
+    host.open(1, SPEC, -1)
+    wait(host)
+    boxes = host._boxes[1]
+
+    class Broken:
+        async def close(self) -> None:
+            raise ZeroDivisionError("bug")
+
+    boxes.insert(0, Broken())  # type: ignore[arg-type]
     host.close()

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.core.error import SandboxError
+from assay.core.error import BoxFileError, SandboxError
 from assay.core.sandbox import ExecResult, SandboxSpec
+from assay.runtime.sandbox import process
 from assay.runtime.sandbox.process import ProcessBackend, ProcessSandbox
 
 
@@ -65,6 +66,52 @@ def test_file_goes_in_and_out_and_never_elsewhere(run: Any, box: ProcessSandbox)
         run(box.get("none"))
 
 
+def test_file_that_an_answer_spoilt_is_no_failure_of_the_backend(run: Any, box: ProcessSandbox) -> None:
+    sh(run, box, "mkdir folder; mkfifo pipe; ln -s /etc/passwd link; echo x > file")
+    for path in ("none", "folder", "pipe", "link", "file/below"):
+        with pytest.raises(BoxFileError):
+            run(box.get(path))
+    for path in ("folder", "pipe", "link", "file/below"):
+        with pytest.raises(BoxFileError):
+            run(box.put(path, b"x"))
+    with pytest.raises(BoxFileError, match="at most 1 bytes"):
+        run(box.get("file", max_bytes=1))
+
+
+@pytest.mark.parametrize("argv", [["no-such-program"], ["echo", "a\0b"], ["echo", "x" * 300_000], []])
+def test_command_that_cannot_start_is_a_result(argv: list[str], run: Any, box: ProcessSandbox) -> None:
+    result = run(box.exec(argv))
+    assert "nonzero" == result.status
+    assert result.stderr
+
+
+def test_box_whose_folder_an_answer_removed_gives_results(run: Any, box: ProcessSandbox) -> None:
+    sh(run, box, 'rm -rf "$HOME"')
+    assert "nonzero" == run(box.exec(["true"])).status
+    assert "nonzero" == run(box.exec(["true"], cwd="nowhere")).status
+
+
+CHAIN = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    until = time.time() + 30
+    while time.time() < until:
+        if os.fork():
+            os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_fork_and_die_all_the_time_end_with_the_box(run: Any) -> None:
+    box = run(ProcessBackend().acquire(SandboxSpec("any"), 1.0))
+    run(box.exec([sys.executable, "-c", CHAIN]))
+    run(box.close())
+    assert (False, []) == (box.folder.exists(), process._marked(box.folder))
+
+
 def test_undeclared_is_refused(run: Any, box: ProcessSandbox) -> None:
     for call in (box.snapshot(), box.fork("s", 1), box.reset(), box.fingerprint()):
         with pytest.raises(SandboxError, match="must declare"):
@@ -112,6 +159,7 @@ def test_folder_of_another_pid_namespace_is_left_alone(
 OWNER = """
 import asyncio, sys, tempfile
 from assay.core.sandbox import SandboxSpec
+from assay.runtime.sandbox import process
 from assay.runtime.sandbox.process import ProcessBackend
 tempfile.tempdir = sys.argv[1]
 

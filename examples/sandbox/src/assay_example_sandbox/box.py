@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from assay.core.error import SandboxError
+from assay.core.error import BoxFileError, SandboxError
 from assay.core.sandbox import ExecResult, ExecStatus, Sandbox
 from assay_example_sandbox.process import kill_tree
 
@@ -103,9 +103,9 @@ class Box:
             with self._inside(path).open("rb") as file:
                 data = file.read(max_bytes + 1)
         except OSError as error:
-            raise SandboxError("a file must be readable", got=error.strerror, at=path) from None
+            raise BoxFileError("a file must be readable", got=error.strerror, at=path) from None
         if len(data) > max_bytes:
-            raise SandboxError(f"a file must have at most {max_bytes} bytes", at=path)
+            raise BoxFileError(f"a file must have at most {max_bytes} bytes", at=path)
         return data
 
     async def snapshot(self) -> str:
@@ -145,7 +145,7 @@ class Box:
     def _inside(self, path: str) -> Path:
         target = (self.work / path.lstrip("/")).resolve()
         if not target.is_relative_to(self.work.resolve()):
-            raise SandboxError("a path must lie inside the box", got=path)
+            raise BoxFileError("a path must lie inside the box", got=path)
         return target
 
     def _kept(self, snapshot: str) -> Path:

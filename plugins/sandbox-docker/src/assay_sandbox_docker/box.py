@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from assay.core.error import SandboxError
+from assay.core.error import BoxFileError, SandboxError
 from assay.core.sandbox import ExecResult, ExecStatus, Sandbox, SandboxSpec
 from assay_sandbox_docker import owner, stream
 
@@ -66,7 +66,9 @@ def guarded(function: Callable[..., _R], *args: Any, **kwargs: Any) -> _R:
         return function(*args, **kwargs)
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise SandboxError(
-            "the Docker engine must do what it is asked", got=" ".join(str(error).split())[:400]
+            "the Docker engine must do what it is asked",
+            got=" ".join(str(error).split())[:400],
+            todo="`docker info` says whether it runs; DOCKER_HOST names another one",
         ) from error
 
 
@@ -120,7 +122,7 @@ class DockerSandbox:
         argv = ["/bin/sh", "-c", script, "put", path]
         result = self._exec(argv, data, None, None, DEFAULT_TIMEOUT_S, MAX_OUTPUT_BYTES)
         if not result.ok:
-            raise SandboxError("a file must be written", got=_said(result), at=path)
+            raise _file_error(result)("a file must be written", got=_said(result), at=path)
 
     @in_thread
     def get(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
@@ -128,9 +130,9 @@ class DockerSandbox:
         argv = ["head", "-c", str(max_bytes + 1), "--", path]
         result = self._exec(argv, b"", None, None, DEFAULT_TIMEOUT_S, max_bytes + 4096)
         if not result.ok:
-            raise SandboxError("a file must be readable", got=_said(result), at=path)
+            raise _file_error(result)("a file must be readable", got=_said(result), at=path)
         if len(result.stdout) > max_bytes:
-            raise SandboxError(f"a file must have at most {max_bytes} bytes", at=path)
+            raise BoxFileError(f"a file must have at most {max_bytes} bytes", at=path)
         return result.stdout
 
     @in_thread
@@ -266,6 +268,10 @@ class DockerSandbox:
         self.backend.remove(self.container)
         for image in self.snapshots:
             self.backend.remove_image(image)
+
+
+def _file_error(result: ExecResult) -> type[SandboxError]:
+    return SandboxError if result.status == "infra" else BoxFileError
 
 
 def _said(result: ExecResult) -> str:
