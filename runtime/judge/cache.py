@@ -7,8 +7,10 @@ What is kept are replies of verifications that ended well, so that a reply nobod
 """
 
 import contextlib
+import math
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,9 @@ from assay.core.digest import digest
 from assay.core.judge import JudgeReply, JudgeRequest
 
 _BUSY_S = 5.0
+# All questions wait while one waits for the file; who holds it for longer holds it for long.
+_LOCKED_S = 0.25
+_REST_S = 10.0
 _MAKE = "CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
 
@@ -41,15 +46,16 @@ class ReplyCache:
     """
 
     def __init__(self, path: Path | None) -> None:
+        self._rests_until_s = -math.inf
         try:
             self._db = _open(path)
-        except sqlite3.OperationalError:
-            # A folder that cannot be written, or a disk that is full: what is asked is asked all the same.
+        except sqlite3.DatabaseError:
+            # A folder that cannot be written, a full disk, a broken file: what is asked is asked all the same.
             self._db = _open(None)
 
     def get(self, key: str) -> JudgeReply | None:
         """Return a reply; None where there is none, or none that can be read."""
-        with contextlib.suppress(sqlite3.Error, msgspec.MsgspecError):
+        with self._patient(), contextlib.suppress(msgspec.MsgspecError):
             row = self._db.execute("SELECT value FROM reply WHERE key = ?", (key,)).fetchone()
             return None if row is None else msgspec.msgpack.decode(row[0], type=JudgeReply)
         return None
@@ -57,16 +63,37 @@ class ReplyCache:
     def put(self, replies: dict[str, JudgeReply]) -> None:
         """Keep replies; one that cannot be written is asked for again some day."""
         rows = [(key, msgspec.msgpack.encode(reply)) for key, reply in replies.items()]
-        with contextlib.suppress(sqlite3.Error):
+        with self._patient():
             self._db.executemany("INSERT OR REPLACE INTO reply VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
+    @contextlib.contextmanager
+    def _patient(self) -> Iterator[None]:
+        """Go on without a file that cannot be used; one that could not be used lately is not waited for."""
+        is_resting = time.monotonic() < self._rests_until_s
+        try:
+            self._db.execute(f"PRAGMA busy_timeout = {0 if is_resting else round(_LOCKED_S * 1000)}")
+            yield
+            self._rests_until_s = -math.inf
+        except sqlite3.Error:
+            if not is_resting:
+                self._rests_until_s = time.monotonic() + _REST_S
+
 
 def _open(path: Path | None) -> sqlite3.Connection:
     db = sqlite3.connect(":memory:" if path is None else path, timeout=_BUSY_S, isolation_level=None)
+    try:
+        _prepare(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
     until = time.monotonic() + _BUSY_S
     while True:
         try:
@@ -80,4 +107,3 @@ def _open(path: Path | None) -> sqlite3.Connection:
     # A lost reply costs one question; a fsync per reply would cost more.
     db.execute("PRAGMA synchronous = OFF")
     db.execute(_MAKE)
-    return db

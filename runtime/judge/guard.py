@@ -19,12 +19,17 @@ from assay.core.judge import Judge, JudgeRequest, Role
 _HEX = 24
 _MAX_CHARACTERS = 60_000
 # What chat templates use for turns; a server may read it as a turn even inside a message.
-_TEMPLATE = re.compile(r"<(?=\|)|\[(?=/?INST\])|<(?=/?(?:start|end)_of_turn>)|<(?=/?s>)")
+_TEMPLATE = re.compile(
+    "[<\uff1c](?=[|\uff5c])|<(?=/?(?:(?:start|end)_of_turn|s|bos|eos|eo[hau]|extra_id_\\d{1,4})>)|<(?=</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|gMASK)\])"
+)
 # Every repetition is bounded: an answer must not be able to make the guard slow.
 _IMITATION = re.compile(
     r"<<[\s/]{0,4}(?:text|answer|end)|>>[ \t]{0,8}$|\b(?:grade|choice)\s{1,8}[0-9a-f]{6}"
     r"|^[^\w\n]{0,8}(?:grade|choice|score|verdict)[^\w\n]{0,4}[=:]"
-    r"|^[ \t*_#]{0,8}(?:system|assistant|user|human|grader|judge)[*_]{0,2}[ \t]{0,4}:",
+    r"|^[ \t*_#]{0,8}(?:system|assistant|user|human|grader|judge)[*_]{0,2}[ \t]{0,4}:"
+    r"|[\"'](?:grade|choice|score|verdict|rating)[\"']\s{0,4}:"
+    r"|^[ \t]{0,8}#{2,4}[ \t]{1,4}(?:instruction|response|system|assistant)\b",
     re.MULTILINE,
 )
 _ORDER = re.compile(
@@ -38,8 +43,21 @@ _ORDER = re.compile(
     r"|\b(?:system prompt|new instructions?|end of (?:answer|text|input)|real answer (?:begins|starts))\b",
     re.DOTALL,
 )
-# Zero-width, bidirectional and tag characters: text that a person does not see and a model reads.
-_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# Zero-width, bidirectional, tag and selector characters: text that a person does not see and a model reads. Joiners
+# belong to Persian, to Indic scripts and between emoji: there one is none, among Latin letters or in a row it is.
+_HIDDEN = re.compile(
+    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e01ef]"
+    "|[\u200c\u200d]{2}|(?:(?<=[\0-\u024f])|^)[\u200c\u200d]|[\u200c\u200d](?=[\0-\u024f]|$)"
+)
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\u3164\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+# Letters of other scripts that look like Latin ones.
+_LOOKS = str.maketrans(
+    "\u04cf\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u043a\u043c\u0442\u03bf\u03b1\u03b9\u03bd\u03c1\u03c5\u0131\u0261",
+    "laeopcxyijshdqwkmtoaivpuig",
+)
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -117,8 +135,8 @@ def is_suspicious(text: str) -> bool:
     """
     # A judge reads no more of it, and composing long runs of combining marks takes quadratic time.
     text = text[:_MAX_CHARACTERS]
-    plain = "".join(char for char in _HIDDEN.sub("", text) if not unicodedata.combining(char))
-    plain = unicodedata.normalize("NFKC", plain).casefold()
+    plain = "".join(char for char in _UNSEEN.sub("", text) if not unicodedata.combining(char))
+    plain = unicodedata.normalize("NFKC", plain).casefold().translate(_LOOKS)
     return any(
         pattern.search(where) is not None
         for pattern, where in ((_HIDDEN, text), (_TEMPLATE, text), (_IMITATION, plain), (_ORDER, plain))
@@ -164,5 +182,5 @@ async def opinion(
             except ValueError:
                 pass
         reminder = f"That did not end with the line asked for. Reply with that one line: {sheet.word} {sheet.token} ="
-        messages = (*sheet.messages, ("assistant", text[:2000]), ("user", reminder))
+        messages = (*sheet.messages, ("assistant", quoted(text[:2000])), ("user", reminder))
     raise Unreadable(f"a judge must end with `{sheet.word} {sheet.token} = VALUE`, got {text[-120:]!r}")

@@ -190,7 +190,7 @@ class JudgeHost:
                     f"a judge must not refuse {_MAX_REFUSED} questions in a row",
                     got=self._refusal,
                     at=f"model {model}",
-                    todo="Mend the key, the model's name or the server, then start again; a run goes on with run.resume=RUN",
+                    todo="Mend key, model or server; then a run goes on with run.resume=RUN",
                 )
 
     def close(self) -> None:

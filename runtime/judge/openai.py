@@ -165,7 +165,7 @@ def _address(base_url: str | None) -> str:
         parts = urlsplit(base_url or "")
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_address = False
+        parts, is_address = urlsplit(""), False
     if not is_address:
         raise ConfigError(
             "a judge must have an address such as http://localhost:8000/v1", got=base_url, at="judge.base_url"
