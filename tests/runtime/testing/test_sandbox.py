@@ -15,6 +15,7 @@ import pytest
 from tests.runtime.testing.clause import unseen
 
 import assay
+from assay.core.error import BoxFileError, SandboxError
 from assay.core.registry import Registry
 from assay.core.sandbox import ExecResult, SandboxSpec
 from assay.runtime.sandbox.process import ProcessBackend, ProcessSandbox
@@ -59,6 +60,11 @@ class WrongBox(ProcessSandbox):
         await super().put(path, data.replace(b"\r", b"") if self.fault == "textual" else data, mode=mode)
 
     async def get(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
+        if self.fault == "blaming":
+            try:
+                return await super().get(path, max_bytes=max_bytes)
+            except BoxFileError as error:
+                raise SandboxError("the engine must answer", got=error) from None
         return (
             (await super().get(path))[:max_bytes]
             if self.fault == "cutting"
@@ -142,6 +148,7 @@ WRONG: list[tuple[str, tuple[str, ...], str, str]] = [
     ("stubborn", (), "test_cancelled_command_is_ended", "a command that nobody waits for must be ended, got"),
     ("textual", (), "test_file_goes_in_and_out_whole", "a file must come out as it went in"),
     ("cutting", (), "test_file_that_is_too_large_or_absent_is_an_error", "got five: b'1234'"),
+    ("blaming", (), "test_file_that_is_too_large_or_absent_is_an_error", "must be a BoxFileError, got five: Sandbox"),
     ("shared", (), "test_boxes_are_fresh_and_do_not_meet", "a box must begin without files of another"),
     ("reaping", (), "test_reaper_leaves_the_living_alone", "must leave the boxes of a living owner alone"),
     ("", ("net.none",), "test_box_without_a_network_has_none", "no device but lo, got ["),
