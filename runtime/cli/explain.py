@@ -10,7 +10,7 @@ import msgspec
 from assay.core.error import ConfigError
 from assay.core.registry import Registry, installed
 from assay.dsl.reduce import functions_of
-from assay.runtime.cli.terminal import Terminal, columns
+from assay.runtime.cli.terminal import Terminal, columns, plural
 from assay.runtime.explain.episode import Explanation, explain_episode
 from assay.runtime.explain.term import TermExplanation, explain_term
 from assay.runtime.regrade.side import read_side, run_of
@@ -83,6 +83,10 @@ def _print_episode(found: Explanation, terminal: Terminal) -> None:
     for owner, signals in found.signals.items():
         values = "  ".join(f"{name}={_value(value)}" for name, value in signals.items())
         terminal.print(f"  {owner:<10} {values}")
+    for asked in found.judges:
+        calls = f"{plural(asked.calls, 'call')}, {asked.cached} cached" if asked.calls else "failed"
+        waited = f", waited {asked.queue_s:.1f} s" if asked.queue_s >= 0.05 else ""
+        terminal.print(f"  judge      {asked.verify}: {calls}, {asked.cost_usd:.4g} USD{waited}")
     for gate in found.gates:
         state = terminal.paint(gate.state, "warning") if gate.state == "closed" else gate.state
         pays = "" if gate.pays is None else f", pays {gate.pays:g}"

@@ -21,6 +21,7 @@ from assay.runtime.cli.job import (
 )
 from assay.runtime.cli.terminal import Terminal
 from assay.runtime.config.job import Job
+from assay.runtime.verify.refusal import no_judge
 
 DESCRIPTION = """\
 Compile a curriculum with its domains and show the graph that a run would execute: stages, queues, capacities, and what
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             texts = " ".join(override.text for override in job.composition.overrides)
             terminal.print(f"{chr(10) if index else ''}{terminal.paint(f'job {index}: {texts}', 'strong')}")
         terminal.print(_show(plan, arguments.format).rstrip("\n"))
+        for text in _judges_lacked(job):
+            terminal.complain(f"{terminal.paint('warning', 'warning', err=True)}: {text}")
     return 0
 
 
@@ -84,6 +87,19 @@ def plan_of(job: Job) -> Plan:
         max_staleness=settings.scheduler.max_staleness,
     )
     return build_plan(mix.compiled, resources, has_sandbox=settings.sandbox.name != "none")
+
+
+def _judges_lacked(job: Job) -> list[str]:
+    """Return a line per entry that `assay train` will refuse, because it asks a judge and none is chosen."""
+    assert job.composition.settings is not None and job.mix is not None and job.mix.compiled.curriculum is not None
+    if job.composition.settings.judge.name != "none":
+        return []
+    registry, lines = installed(), []
+    for name, compiled in job.mix.compiled.domains.items():
+        leaves = [verify.use.leaf for verify in compiled.require().verify.values()]
+        asking = [leaf for leaf in leaves if registry.find("verifier", leaf).value.asks_judge]
+        lines += [str(no_judge(leaf, f"mix.{name}")) for leaf in asking[:1]]
+    return lines
 
 
 def _show(plan: Plan, form: str) -> str:

@@ -46,6 +46,16 @@ class Standing(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """What one verification took of a judge; `cached` replies of its calls cost nothing."""
+
+    verify: str
+    calls: int
+    cached: int
+    cost_usd: float
+    queue_s: float
+
+
 class Explanation(msgspec.Struct, frozen=True):
     """Everything known of one episode.
 
@@ -60,6 +70,7 @@ class Explanation(msgspec.Struct, frozen=True):
         success: None where it has no reward.
         cause: Why it is unscored, with the verifier; empty where it is scored.
         signals: As measured, by name under `verify:`; the trace among them.
+        judges: What verifications took of judges; where one failed, what it was charged even so.
         gates: In order.
         terms: The waterfall; empty behind a closed gate.
         siblings: Of its group, itself among them.
@@ -76,6 +87,7 @@ class Explanation(msgspec.Struct, frozen=True):
     success: bool | None
     cause: str
     signals: dict[str, dict[str, SignalValue]]
+    judges: tuple[Asked, ...]
     gates: tuple[GateStep, ...]
     terms: tuple[TermStep, ...]
     siblings: tuple[Standing, ...]
@@ -115,6 +127,7 @@ def explain_episode(run: StoredRun, episode: int, functions: Mapping[str, Entry]
         success=verdict.payout.success if isinstance(verdict, Scored) else None,
         cause=_cause(verdict) if isinstance(verdict, Unscored) else "" if verdict else "no verdict yet",
         signals=signals,
+        judges=() if verdict is None else _judges(verdict),
         gates=gates,
         terms=terms,
         siblings=_siblings(run, group),
@@ -131,6 +144,17 @@ def _stops(run: StoredRun, row: Row) -> list[Stop]:
 
 def _signals(row: Row, verdict: Verdict) -> dict[str, dict[str, SignalValue]]:
     return {"trace": row.trace, **{name: item.signals for name, item in verdict.measurements.items()}}
+
+
+def _judges(verdict: Verdict) -> tuple[Asked, ...]:
+    asked = [
+        Asked(name, one.num_calls, one.num_cached, one.cost_usd, one.queue_s)
+        for name, one in verdict.measurements.items()
+        if one.num_calls
+    ]
+    if isinstance(verdict, Unscored) and verdict.cost_usd:
+        asked.append(Asked(verdict.verifier, 0, 0, verdict.cost_usd, verdict.queue_s))
+    return tuple(asked)
 
 
 def _gates(program: Program, verdict: Scored) -> tuple[GateStep, ...]:

@@ -13,7 +13,8 @@ class JobQueue:
 
     Args:
         lender: Knows which of them have what they need before they begin.
-        num_concurrent: Most calls at a time in an asynchronous process.
+        num_concurrent: Most calls at a time in an asynchronous process: so many that ask a judge, and as many others,
+            so that none of the others waits for a judge that is away.
     """
 
     def __init__(self, lender: Lender, num_concurrent: int) -> None:
@@ -67,17 +68,24 @@ class JobQueue:
 
     def take_for(self, slot: Slot) -> Flight | None:
         """Take out the next job that a process may run now; None where it must wait."""
-        flights = self._flights[slot.key]
-        flight = next(filter(self._lender.is_ready, flights), None)
-        if flight is None or not self._has_room(slot, flight):
-            return None
-        flights.remove(flight)
-        return flight
-
-    def _has_room(self, slot: Slot, flight: Flight) -> bool:
         if slot.process.hello is None or slot.process.is_ended or slot.is_leaving:
-            return False
-        is_shared = slot.key.mode == "async" and not flight.is_alone
-        if any(other.is_alone for other in slot.flights.values()):
-            return False
-        return len(slot.flights) < (self.num_concurrent if is_shared else 1)
+            return None
+        flights, full = self._flights[slot.key], set[bool]()
+        for flight in filter(self._lender.is_ready, flights):
+            is_asking = self._lender.asks_judge(flight.job.ref)
+            if is_asking in full:
+                continue
+            if self._has_room(slot, flight, is_asking):
+                flights.remove(flight)
+                return flight
+            full.add(is_asking)
+            if flight.is_alone or len(full) == 2:
+                return None  # one that must be alone gets its turn before those behind it
+        return None
+
+    def _has_room(self, slot: Slot, flight: Flight, is_asking: bool) -> bool:
+        others = slot.flights.values()
+        if slot.key.mode != "async" or flight.is_alone or any(other.is_alone for other in others):
+            return not others
+        alike = sum(self._lender.asks_judge(other.job.ref) == is_asking for other in others)
+        return alike < self.num_concurrent

@@ -55,6 +55,15 @@ def test_sandbox_that_nobody_declares_is_an_error_here_and_a_warning_in_check(ru
     assert "error[SB001]" in ran.err
 
 
+def test_judge_that_is_asked_and_not_chosen_is_told(run: Run) -> None:
+    word = '+domain.spell.verify.kind=judge.score("large@1", "Is it kind?")'
+    ran = run("plan", word)
+    assert 0 == ran.status
+    assert "warning: `judge.score` asks a judge, and a judge must be chosen for that, got judge=none" in ran.err
+    assert "mix.spell" in ran.err
+    assert "must be chosen" not in run("plan", word, "judge=openai", "judge.base_url=http://host/v1").err
+
+
 def test_cfg_job_is_yaml_with_every_override_and_origin(run: Run) -> None:
     ran = run(
         "plan",

@@ -47,6 +47,14 @@ def test_judged_episodes_are_played_graded_and_paid_for(
     assert ("kind", "3", "0", "0.006", "0.002", "0.002") == table[1][:6]
 
 
+def test_explanation_of_an_episode_says_what_its_judge_took(
+    server: JudgeServer, registry: Registry, folder: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(registry, folder, settings(server.url))
+    assert 0 == main(["explain", str(folder.path), "1"])
+    assert "\n  judge      quality: 1 call, 0 cached, 0.002 USD" in capsys.readouterr().out
+
+
 def test_outage_in_a_run_makes_episodes_wait_and_loses_none(
     server: JudgeServer, registry: Registry, folder: RunFolder
 ) -> None:

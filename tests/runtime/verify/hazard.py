@@ -133,6 +133,13 @@ async def sleep(answer: str) -> Judged:
     return Judged(right=True, score=1.0)
 
 
+@assay.verifier("hazard.ask", version=1, timeout="30s", tier="judge", deterministic=False)
+async def ask(answer: str, judge: assay.Judge) -> Judged:
+    """Ask a judge."""
+    reply = await judge.ask(assay.JudgeRequest("any", (("user", answer),)))
+    return Judged(right=reply.text == "yes", score=1.0)
+
+
 @assay.verifier("hazard.see", version=1)
 def see(episode: assay.Episode, task: dict, wanted: str) -> Judged:
     """Read what the runtime supplies."""
