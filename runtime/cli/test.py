@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     found: list[tuple[str, Compiled]] = []
     names, words = part_words(arguments.domains)
     judge = read_judge(words, registry)
+    if arguments.sandbox is not None:
+        registry.find("sandbox", arguments.sandbox)
     for name in names:
         try:
             is_file = name.endswith((".yaml", ".yml")) or Path(name).exists()

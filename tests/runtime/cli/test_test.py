@@ -162,4 +162,5 @@ def test_controls_that_need_an_absent_sandbox_say_which(run: Run, write: Write) 
     declares = "exec, history.sever, image, isolation.fresh, net.none"
     assert f"SB001: controls of this domain must have a sandbox that declares {declares}" in ran.out
     assert "process lacks history.sever, image, isolation.fresh, net.none" in ran.out
-    assert 2 == run("test", str(path), "--controls", "--sandbox", "proces").status
+    ran = run("test", str(path), "--controls", "--sandbox", "proces")
+    assert (1, True) == (ran.status, "unknown sandbox `proces`. did you mean `process`?" in ran.err)
