@@ -15,6 +15,7 @@ from assay.runtime.explain.episode import Explanation, explain_episode
 from assay.runtime.explain.term import TermExplanation, explain_term
 from assay.runtime.regrade.side import read_side, run_of
 from assay.runtime.regrade.stored import StoredRun
+from assay.runtime.run.prepare import find_run
 
 DESCRIPTION = """\
 Explain the reward of one stored episode: signals, gates, a waterfall of terms, its siblings with their advantages, and
@@ -63,7 +64,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _episode(arguments: argparse.Namespace, registry: Registry, terminal: Terminal) -> int:
     side = run_of(arguments.of, Path(arguments.runs))
     if side is None or side.run is None:
-        raise ConfigError("an episode must be one of a run", got=arguments.of, todo="`latest` names the newest run")
+        find_run(arguments.of, Path(arguments.runs))  # says which runs there are
+        raise ConfigError("an episode must be one of a run", got=arguments.of, todo="Write RUN EPISODE")
     functions = functions_of([offer.value for offer in registry.of_kind("function")])
     with StoredRun(side.run) as stored:
         found = explain_episode(stored, int(arguments.what), functions)

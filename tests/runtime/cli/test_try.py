@@ -66,6 +66,7 @@ reward:
         (["try", "quickstart.spell", "--answer", "\udcff"], "an answer must be text in the terminal's encoding"),
         (["try", "quickstart.spell", "--index", "160"], "a row must lie in 0..159, got 160"),
         (["try", "quickstart.spell", "--run", "nowhere"], "a run must be named by its folder, got nowhere"),
+        (["explain", "nowhere", "1"], "a run must be named by its folder, got nowhere"),
         (["eval", "nowhere"], "a run must be named by its folder, got nowhere"),
         (["try", "nowhere.yaml"], "a domain file must be readable, got No such file or directory - at nowhere.yaml"),
         (["diff", "nowhere.yaml", "other.yaml"], "a domain file must be readable, got no such file - at nowhere.yaml"),
