@@ -7,15 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.error import PluginError
+from assay.core.error import ConfigError, PluginError
 from assay.core.registry import Registry, installed
 from assay.dsl.compile import Compiled
 from assay.dsl.index import DomainIndex, Found, read_domain_file
+from assay.dsl.program import Program
 from assay.dsl.source.diagnostic import Finding, finding, sort_findings
 from assay.dsl.source.mark import Mapping, Span
 from assay.runtime.cli.job import count_text, print_findings, read_jobs
 from assay.runtime.cli.terminal import Terminal, plural
 from assay.runtime.config.job import compile_mix
+from assay.runtime.review.question import check_people, people_of
 
 DESCRIPTION = """\
 Compile domains and curricula and report everything that is wrong with them, in one pass. No model, no sandbox, no
@@ -40,11 +42,6 @@ class Report(msgspec.Struct):
 
     findings: list[Finding] = []
     compiled: list[Compiled] = []
-
-    def add(self, compiled: Compiled) -> None:
-        """Take in one domain."""
-        self.compiled.append(compiled)
-        self.findings += compiled.findings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,8 +117,26 @@ def _check_domain(domain: Found, registry: Registry, report: Report) -> None:
         mix = compile_mix(tree, (), registry, domain.base, lost=domain.lost)
         report.findings += [*domain.findings, *mix.findings]
         report.compiled += mix.compiled.domains.values()
-    else:
-        report.add(domain.compile(registry))
+        return
+    compiled = domain.compile(registry)
+    found = [] if compiled.program is None or tree is None else _unaskable(tree, compiled.program)
+    report.findings += [*compiled.findings, *found]
+    report.compiled += [] if found else [compiled]
+
+
+def _unaskable(tree: Mapping, program: Program) -> list[Finding]:
+    """Return the question to people that cannot be asked, if there is one."""
+    if not people_of(program):
+        return []
+    verify = tree.get("verify")
+    try:
+        check_people(program, program.id)
+    except ConfigError as error:
+        name = (error.at or "").rpartition(".")[2]
+        use = verify.get(name) if isinstance(verify, Mapping) else None
+        where = use if use is not None else tree
+        return [finding("CF001", where.span, f"{error.must}: {error.got}")]
+    return []
 
 
 def _is_curriculum(tree: Mapping) -> bool:

@@ -1,6 +1,8 @@
 """`assay check`: findings of everything in one pass, proved facts, exit status."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,3 +187,33 @@ def test_sweep_splits_only_at_outer_commas(run: Run) -> None:
 def test_domain_that_cannot_be_found_names_packages_that_failed(run: Run, registry: Registry) -> None:
     registry.failures.append(PluginFailure("assay-broken", "1.0", "assay_broken", "ImportError: no"))
     assert "assay-broken" in run("check", "demo.on").err
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ('human.mark("")', "a question must have a text, got ''"),
+        ('human.mark("Ok?", low=9, high=5)', "a question must have low < high, got 9 and 5"),
+        ('human.mark("Ok?", patience="1000h")', "patience must be above 0 and at most 168h, got 1000h"),
+    ],
+)
+def test_question_that_nobody_can_be_asked_is_found_at_its_place(call: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "kind.yaml"
+    path.write_text(
+        f"""
+assay: 1
+domain: demo.kind
+version: 1
+summary: Greetings that people like.
+fields: {{name: str}}
+data: {{train: [{{name: Eve}}]}}
+prompt: "{{name}}"
+verify:
+  person: {call}
+reward: {{outcome: {{liked: 1.0*person.mark}}}}
+"""
+    )
+    command = [sys.executable, "-m", "assay", "check", "--format", "json", str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    (found,) = [one for one in json.loads(ran.stdout)["diagnostics"] if one["severity"] == "error"]
+    assert (1, True, 10) == (ran.returncode, said in found["message"], found["line"])
