@@ -9,6 +9,7 @@ import msgspec
 
 from assay.core.verdict import Unscored, Verdict
 from assay.runtime.coordinator.ledger import read_only
+from assay.runtime.judge.cache import Bill, read_bill
 from assay.runtime.run.plan import RunPlan
 
 _verdict = msgspec.json.Decoder(Verdict).decode
@@ -47,8 +48,14 @@ def read_accounts(ledger: Path, entries: Iterable[str]) -> dict[str, Account]:
         return {entry: _sum(text for (text,) in db.execute(sql, (entry,))) for entry in entries}
 
 
-def judge_summary(plan: RunPlan, ledger: Path) -> dict[str, Any]:
+def judge_summary(plan: RunPlan, ledger: Path, replies: Path | None = None) -> dict[str, Any]:
     """Return what a run's summary says of judges; empty where no entry asks one.
+
+    Args:
+        plan: Of the run.
+        ledger: Of the run.
+        replies: File of replies, with the bill; None leaves out what no verdict says: what was paid before the run, and
+            for verifications that were cancelled or killed.
 
     Raises:
         StoreError: there is no ledger.
@@ -57,9 +64,16 @@ def judge_summary(plan: RunPlan, ledger: Path) -> dict[str, Any]:
     accounts = read_accounts(ledger, prices)
     if not accounts:
         return {}
+    bill = {} if replies is None else read_bill(replies)
+    before, billed = bill.get("preflight", Bill()), bill.get("run", Bill())
+    cost_usd = sum(one.cost_usd for one in accounts.values())
+    lost_usd = max(0.0, billed.cost_usd - cost_usd)
     return {
         "calls": sum(one.calls for one in accounts.values()),
-        "cost_usd": sum(one.cost_usd for one in accounts.values()),
+        "cost_usd": cost_usd + before.cost_usd + lost_usd,
+        "preflight": msgspec.to_builtins(before),
+        # Less is a sum of many prices in another order.
+        "lost_usd": lost_usd if lost_usd > 1e-6 * billed.cost_usd else 0.0,
         "entries": {
             name: {
                 **msgspec.to_builtins(one),
@@ -80,6 +94,10 @@ def judge_table(judge: dict[str, Any]) -> list[tuple[str, ...]]:
         ))  # fmt: skip
         money = f"{one['cost_usd']:.4g}"
         rows.append((name, str(one["calls"]), str(one["cached"]), money, each, declared, f"{one['queue_s']:.1f}"))
+    if (before := judge.get("preflight", {"calls": 0}))["calls"]:
+        rows.append(("before the run", str(before["calls"]), "-", f"{before['cost_usd']:.4g}", "-", "-", "-"))
+    if lost_usd := judge.get("lost_usd"):
+        rows.append(("without a verdict", "-", "-", f"{lost_usd:.4g}", "-", "-", "-"))
     return rows
 
 

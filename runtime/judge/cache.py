@@ -3,7 +3,8 @@
 A key is the digest of the judge's registered name, its identity (address), the verifier that asks with its version, and
 the whole request: model, messages, sampling, seed, sample and attempt. A changed rubric or model is another key.
 
-What is kept are replies of verifications that ended well, so that a reply nobody could read is asked for anew.
+What is kept are replies of verifications that ended well, so that a reply nobody could read is asked for anew. Beside
+them stands the bill: every reply that was paid for, at once, whatever came of it afterwards.
 """
 
 import contextlib
@@ -22,7 +23,21 @@ _BUSY_S = 5.0
 # All questions wait while one waits for the file; who holds it for longer holds it for long.
 _LOCKED_S = 0.25
 _REST_S = 10.0
-_MAKE = "CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+_MAKE = (
+    "CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS bill (purpose TEXT PRIMARY KEY, calls INTEGER NOT NULL, usd REAL NOT NULL)",
+)
+_CHARGE = (
+    "INSERT INTO bill VALUES (?, ?, ?)"
+    " ON CONFLICT (purpose) DO UPDATE SET calls = calls + excluded.calls, usd = usd + excluded.usd"
+)
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """Replies that were paid for, and what they cost."""
+
+    calls: int = 0
+    cost_usd: float = 0.0
 
 
 def reply_key(judge: str, identity: str, verifier: str, version: int, request: JudgeRequest) -> str:
@@ -47,6 +62,7 @@ class ReplyCache:
 
     def __init__(self, path: Path | None) -> None:
         self._rests_until_s = -math.inf
+        self._due: dict[str, Bill] = {}
         try:
             self._db = _open(path)
         except sqlite3.DatabaseError:
@@ -66,9 +82,22 @@ class ReplyCache:
         with self._patient():
             self._db.executemany("INSERT OR REPLACE INTO reply VALUES (?, ?)", rows)
 
+    def charge(self, purpose: str, cost_usd: float) -> None:
+        """Put a reply on the bill; where the file cannot be written, with the next."""
+        due = self._due.get(purpose, Bill())
+        self._due[purpose] = Bill(due.calls + 1, due.cost_usd + cost_usd)
+        self._settle()
+
     def close(self) -> None:
         """Close the file."""
+        self._settle()
         self._db.close()
+
+    def _settle(self) -> None:
+        for purpose, due in list(self._due.items()):
+            with self._patient():
+                self._db.execute(_CHARGE, (purpose, due.calls, due.cost_usd))
+                del self._due[purpose]
 
     @contextlib.contextmanager
     def _patient(self) -> Iterator[None]:
@@ -81,6 +110,15 @@ class ReplyCache:
         except sqlite3.Error:
             if not is_resting:
                 self._rests_until_s = time.monotonic() + _REST_S
+
+
+def read_bill(path: Path) -> dict[str, Bill]:
+    """Return what was paid, by purpose; nothing where there is no file, or none that can be read."""
+    if path.exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=_BUSY_S)) as db:
+            rows = db.execute("SELECT purpose, calls, usd FROM bill").fetchall()
+            return {purpose: Bill(calls, usd) for purpose, calls, usd in rows}
+    return {}
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
@@ -106,4 +144,5 @@ def _prepare(db: sqlite3.Connection) -> None:
             time.sleep(0.02)
     # A lost reply costs one question; a fsync per reply would cost more.
     db.execute("PRAGMA synchronous = OFF")
-    db.execute(_MAKE)
+    for statement in _MAKE:
+        db.execute(statement)

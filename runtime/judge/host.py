@@ -97,6 +97,7 @@ class JudgeHost:
         patience: How it is asked.
         cache: File of replies; None keeps none beyond this object.
         should_cache: False asks every question anew.
+        purpose: Under which its replies stand on the bill.
         clock: Seconds, never going back.
     """
 
@@ -108,10 +109,13 @@ class JudgeHost:
         patience: Patience | None = None,
         cache: Path | None = None,
         should_cache: bool = True,
+        purpose: str = "run",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.patience = patience or Patience()
         self._name = name
+        self._purpose = purpose
+        self._should_cache = should_cache
         self._clock = clock
         self._answers: deque[tuple[int, JudgeAnswer]] = deque()
         self._jobs: dict[int, _Job] = {}
@@ -126,7 +130,7 @@ class JudgeHost:
         self._thread.start()
         self._credits = asyncio.Semaphore(self.patience.concurrency)
         try:
-            self._judge, self._cache = self._call(lambda: (make(), ReplyCache(cache) if should_cache else None))
+            self._judge, self._cache = self._call(lambda: (make(), ReplyCache(cache)))
         except BaseException:
             self._stop()
             raise
@@ -200,8 +204,7 @@ class JudgeHost:
         asyncio.run_coroutine_threadsafe(self._end_all(), self._loop).result()
         with contextlib.suppress(Exception):  # it is over; a judge that cannot say goodbye is left
             asyncio.run_coroutine_threadsafe(self._judge.close(), self._loop).result(_CLOSE_S)
-        if self._cache is not None:
-            self._call(self._cache.close)
+        self._call(self._cache.close)
         self._stop()
 
     def _stop(self) -> None:
@@ -230,12 +233,13 @@ class JudgeHost:
         self, job: _Job, job_id: int, call_id: int, request: JudgeRequest, key: str, asked_s: float
     ) -> None:
         try:
-            reply = self._cache.get(key) if self._cache is not None else None
+            reply = self._cache.get(key) if self._should_cache else None
             if reply is not None:
                 job.spent.num_cached += 1
             else:
                 reply = await self._ask(job, request, asked_s)
                 job.spent.cost_usd += reply.cost_usd
+                self._cache.charge(self._purpose, reply.cost_usd)
                 job.replies[key] = reply
             job.spent.num_calls += 1
             answer = JudgeAnswer(call_id, reply)
@@ -331,7 +335,7 @@ class JudgeHost:
             return Spent()
         for task in job.tasks:
             task.cancel()
-        if should_keep and self._cache is not None and job.replies:
+        if should_keep and self._should_cache and job.replies:
             self._cache.put(job.replies)
         return job.spent
 

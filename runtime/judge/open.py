@@ -89,11 +89,17 @@ def choose_judge(
         return None
     if judge["name"] == NONE:
         raise no_judge(judged[0])
-    return make_host(registry.find("judge", judge["name"]).ref, judge, cache, is_preflight=is_preflight)
+    ref = registry.find("judge", judge["name"]).ref
+    return make_host(ref, judge, cache, purpose="regrade", is_preflight=is_preflight)
 
 
 def make_host(
-    ref: str, settings: Mapping[str, Any], cache: Path | None = None, *, is_preflight: bool = False
+    ref: str,
+    settings: Mapping[str, Any],
+    cache: Path | None = None,
+    *,
+    purpose: str = "run",
+    is_preflight: bool = False,
 ) -> JudgeHost:
     """Return a host that asks the judge behind a reference."""
     make = resolve(ref)
@@ -108,4 +114,5 @@ def make_host(
         ),
         cache=cache,
         should_cache=settings["cache"],
+        purpose="preflight" if is_preflight else purpose,
     )

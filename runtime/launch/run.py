@@ -201,7 +201,7 @@ def conclude(
     with reading:
         sampled, broken = _sampled(plan, folder)
         summary = summarize(reading, entries, wall_s, first_update_s, plan.balance, sampled)
-        if judge := judge_summary(plan, folder.ledger):
+        if judge := judge_summary(plan, folder.ledger, folder.judge):
             summary["judge"] = judge
         summary["audit"] = audit_run(plan, folder)
         try:

@@ -1,6 +1,9 @@
 """From a checked job to a run folder that is ready to be launched, and from a run folder back to a run."""
 
+import contextlib
 import json
+import shutil
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -37,8 +40,13 @@ def prepare_run(job: Job, graph: Plan, registry: Registry) -> tuple[RunPlan, Run
     if settings.policy.path is not None and not (Path(settings.policy.path) / "config.json").is_file():
         raise ConfigError("a policy folder must hold a config.json", got="none", at=settings.policy.path)
     plan = build_plan(curriculum, domains, settings, registry, Path(settings.policy.path or "policy").resolve())
-    require_golden(plan, registry)
-    folder = make_folder(Path(settings.run.folder), plan.name)
+    with tempfile.TemporaryDirectory(prefix="assay-") as place:
+        # What a judge was paid for before the run is the run's too.
+        replies = Path(place) / "judge.sqlite"
+        require_golden(plan, registry, replies)
+        folder = make_folder(Path(settings.run.folder), plan.name)
+        with contextlib.suppress(OSError):  # none was asked; or they are asked again
+            shutil.copyfile(replies, folder.judge)
     if settings.policy.path is None:
         plan = msgspec.structs.replace(plan, policy=str(folder.policy))
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.judge import JudgeReply
-from assay.runtime.judge.cache import ReplyCache
+from assay.runtime.judge.cache import Bill, ReplyCache, read_bill
 
 REPLY = JudgeReply("Fine.", 3, 1, 0.25)
 
@@ -62,6 +62,26 @@ def test_file_that_somebody_holds_is_waited_for_once(path: Path, cache: ReplyCac
     holder.close()
     cache.put({"key": REPLY})
     assert (REPLY, None) == (cache.get("key"), cache.get("0"))
+
+
+def test_bill_holds_every_reply_by_purpose_and_what_could_not_be_written_comes_later(
+    path: Path, cache: ReplyCache
+) -> None:
+    cache.charge("preflight", 0.5)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    cache.charge("run", 0.25)
+    assert {"preflight": Bill(1, 0.5)} == read_bill(path)
+    holder.execute("ROLLBACK")
+    holder.close()
+    cache.charge("run", 1.0)
+    assert {"preflight": Bill(1, 0.5), "run": Bill(2, 1.25)} == read_bill(path)
+
+
+def test_bill_of_a_file_that_is_none_is_empty(tmp_path: Path) -> None:
+    assert {} == read_bill(tmp_path / "none.sqlite")
+    (tmp_path / "broken.sqlite").write_bytes(b"no database at all")
+    assert {} == read_bill(tmp_path / "broken.sqlite")
 
 
 @pytest.mark.slow

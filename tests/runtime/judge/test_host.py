@@ -14,6 +14,7 @@ from judge_server import JudgeServer, MakeHost, ask, collect, says
 from assay.core.error import ConfigError, JudgeRefused
 from assay.core.judge import JudgeReply, JudgeRequest
 from assay.runtime.judge import host as host_
+from assay.runtime.judge.cache import Bill, read_bill
 from assay.runtime.judge.openai import OpenAIJudge
 
 REQUEST = JudgeRequest(
@@ -85,9 +86,9 @@ def test_redirect_is_followed_nowhere(
 
 def test_server_that_asks_to_wait_for_no_time_is_not_stormed(server: JudgeServer, make_host: MakeHost) -> None:
     server.trouble = ["429:0!"]
-    answer, _ = ask(make_host(patience_s=0.3, backoff_s=0.2, max_backoff_s=0.2), REQUEST)
+    answer, _ = ask(make_host(patience_s=0.6, backoff_s=0.4, max_backoff_s=0.4), REQUEST)
     assert "outage" == answer.failure
-    assert len(server.bodies) < 30
+    assert len(server.bodies) < 8
 
 
 @pytest.mark.parametrize("count", [-5, None])
@@ -136,9 +137,11 @@ def test_model_that_only_refuses_is_complained_of_once(server: JudgeServer, make
 
 def test_reply_between_refusals_forgives_them(server: JudgeServer, make_host: MakeHost) -> None:
     host = make_host()
-    server.trouble = ["400"] * (host_._MAX_REFUSED - 1) + ["", "400"]
-    for sample in range(host_._MAX_REFUSED + 1):
-        ask(host, msgspec.structs.replace(REQUEST, sample=sample))
+    refused = ["400"] * (host_._MAX_REFUSED - 1)
+    for trouble in (refused, [], refused):
+        server.trouble = list(trouble)
+        for sample in range(max(1, len(trouble))):
+            ask(host, msgspec.structs.replace(REQUEST, sample=sample))
     host.require_taken()
 
 
@@ -285,9 +288,22 @@ def test_reply_that_nobody_could_read_is_not_kept(server: JudgeServer, make_host
     assert 1 == ask(host, REQUEST)[1].num_cached
 
 
-def test_cache_can_be_turned_off(server: JudgeServer, make_host: MakeHost) -> None:
-    host = make_host(should_cache=False)
+def test_cache_can_be_turned_off(server: JudgeServer, make_host: MakeHost, tmp_path: Path) -> None:
+    host = make_host(tmp_path / "judge.sqlite", should_cache=False)
     assert 0 == ask(host, REQUEST)[1].num_cached + ask(host, REQUEST)[1].num_cached
+    assert {"run": Bill(2, 0.004)} == read_bill(tmp_path / "judge.sqlite")
+
+
+def test_reply_of_a_job_that_is_given_up_stays_on_the_bill(
+    server: JudgeServer, make_host: MakeHost, tmp_path: Path
+) -> None:
+    host = make_host(tmp_path / "judge.sqlite")
+    host.ask(1, 1, REQUEST)
+    collect(host, 1)
+    # As after kill -9: nobody ends the job, and another life asks again.
+    _, spent = ask(make_host(tmp_path / "judge.sqlite"), REQUEST)
+    assert 0 == spent.num_cached
+    assert {"run": Bill(2, 0.004)} == read_bill(tmp_path / "judge.sqlite")
 
 
 def test_key_is_sent_and_shown_to_nobody(

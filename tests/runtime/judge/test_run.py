@@ -47,6 +47,20 @@ def test_judged_episodes_are_played_graded_and_paid_for(
     assert ("kind", "3", "0", "0.006", "0.002", "0.002") == table[1][:6]
 
 
+def test_replies_of_checks_before_a_run_are_its_own_and_are_counted(
+    server: JudgeServer, registry: Registry, folder: RunFolder
+) -> None:
+    plan = plan_of(DOMAIN + 'controls:\n  oracle: {answer: hello, reward: "> 0"}\n', registry, settings(server.url))
+    require_golden(plan, registry, folder.judge)
+    assert 2 == len(server.bodies)
+    play(registry, folder, settings(server.url))
+    assert 3 == len(server.bodies)
+    summary = judge_summary(plan, folder.ledger, folder.judge)
+    assert ({"calls": 2, "cost_usd": 0.004}, 0.0) == (summary["preflight"], summary["lost_usd"])
+    assert pytest.approx(0.006) == summary["cost_usd"]
+    assert ("before the run", "2", "-", "0.004", "-", "-", "-") == judge_table(summary)[-1]
+
+
 def test_explanation_of_an_episode_says_what_its_judge_took(
     server: JudgeServer, registry: Registry, folder: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
