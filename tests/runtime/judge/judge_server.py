@@ -33,7 +33,7 @@ class JudgeServer(ThreadingHTTPServer):
         says: What the model writes, where it does not keep to the form; None: what `mind` thinks, in form.
         trouble: What goes wrong instead of a reply, one per request from the front, then nothing: `429`, `500`, `401`,
             `echo`, `repeat`, `hang`, `drip`, `cut`, `garbage`, `empty`, `huge`, `gzip`, `away:URL`, `body:JSON`; one
-            that ends with `!` stays.
+            that ends with `!` stays, and an empty one is none.
         bodies: Of the requests that came.
         keys: Their `Authorization`.
     """
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.num_open += 1
             server.most_open = max(server.most_open, server.num_open)
             trouble = server.trouble[0] if server.trouble else ""
-            if trouble and not trouble.endswith("!"):
+            if server.trouble and not trouble.endswith("!"):
                 del server.trouble[0]
         server.has_come.set()
         try:

@@ -1,5 +1,7 @@
 """Verdicts of judges: real locked-down workers, a real host, a real server."""
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from assay.core.registry import Registry
 from assay.core.signal import Signals
 from assay.core.trajectory import Trace
 from assay.core.verdict import Scored, Unscored, Verdict
+from assay.runtime.judge.cache import Bill, read_bill
 from assay.runtime.judge.open import open_judge
 from assay.runtime.stage.verify import rubrics
 from assay.runtime.verify.grade import GradeDesk
@@ -157,6 +160,34 @@ def test_many_answers_wait_for_few_places(server: JudgeServer, make_desk: MakeDe
         verdict.payout.reward for verdict in verdicts if isinstance(verdict, Scored)
     ]
     assert server.most_open <= 2
+
+
+def test_worker_that_is_killed_in_mid_question_is_asked_anew_and_all_is_paid_once(
+    server: JudgeServer, make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    cache = tmp_path / "judge.sqlite"
+    desk = make_desk(DOMAIN.replace('kind?", question)', 'kind?", question, samples=2)'), cache=cache, concurrency=1)
+    server.trouble = ["", "hang"]
+    desk.submit(1, "kind", episode("hello"))
+    while len(server.bodies) < 2:
+        assert [] == desk.poll(0.05)
+    for pid in desk.host.pids:
+        os.kill(pid, signal.SIGKILL)
+    ((_, verdict),) = desk.poll(20.0)
+    assert isinstance(verdict, Scored)
+    measured = verdict.measurements["quality"]
+    # One reply before the end, and both again; the one that hung was none.
+    assert (0.5, 3, pytest.approx(0.006)) == (verdict.payout.reward, measured.num_calls, measured.cost_usd)
+    assert 4 == len(server.bodies)
+    assert {"run": Bill(3, pytest.approx(0.006))} == read_bill(cache)
+
+
+def test_answer_of_megabytes_is_graded_as_far_as_it_is_read(server: JudgeServer, make_desk: MakeDesk) -> None:
+    server.mind = lambda prompt: "3"
+    (verdict,) = grade(make_desk(), "a word " * 700_000)
+    assert isinstance(verdict, Scored)
+    assert 0.3 == verdict.payout.reward
+    assert len(server.bodies[0]["messages"][1]["content"]) < 61_000
 
 
 def test_worker_of_a_judge_has_neither_network_nor_key(
