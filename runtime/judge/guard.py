@@ -117,8 +117,11 @@ def read_reply(text: str, sheet: Sheet) -> str | None:
         ('7', None)
     """
     head = rf"{re.escape(sheet.word)}\s+{re.escape(sheet.token)}\s*=\s*"
-    form = re.compile(rf"^[\s*`]*{head}([^\s*`]{{1,32}}?)[\s*`.]*$", re.IGNORECASE)
-    lines = [line for line in text.splitlines() if line.strip()]
+    form = re.compile(rf"^[\s*`]*{head}[*`]{{0,4}}([^\s*`]{{1,32}}?)[\s*`.]*$", re.IGNORECASE)
+    if text.lstrip().startswith("<think>"):
+        text = text.partition("</think>")[2]  # a draft is no reply; one that never ends has none
+    # The end of a fence takes nothing back.
+    lines = [line for line in text.splitlines() if line.strip().strip("`*")]
     found = [match for line in lines if (match := form.match(line))]
     # Two values are none, and what follows the value may take it back.
     if len(found) != 1 or form.match(lines[-1]) is None:
