@@ -9,6 +9,7 @@ import multiprocessing
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,12 +22,15 @@ from assay.core.verdict import Measurement, Payout, Scored
 from assay.core.wire import (
     PROTOCOL,
     BatchReady,
+    Checkpoint,
+    CheckpointSaved,
     Commit,
     EpisodeDone,
     Hello,
     LeaseEpisode,
     LeaseTasks,
     LeaseVerify,
+    PublishWeights,
     ReadyTask,
     Report,
     Resume,
@@ -70,7 +74,7 @@ def measure(frame: int) -> float:
         coordinator.start()
         here.recv()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        _drive(context, f"ipc://{folder}/s", frame)
+        _drive(context, f"ipc://{folder}/s", frame, coordinator.is_alive)
         context.term()
         code, trained, spent_s = here.recv()
         coordinator.join()
@@ -122,7 +126,7 @@ class _Peer:
             self.socket.send(encode_reports([self.reports.popleft() for _ in range(min(most, len(self.reports)))]))
 
 
-def _drive(context: "zmq.Context[zmq.Socket[bytes]]", address: str, frame: int) -> None:
+def _drive(context: "zmq.Context[zmq.Socket[bytes]]", address: str, frame: int, is_alive: Callable[[], bool]) -> None:
     slots: dict[Role, int] = {"source": 4, "rollout": 4 * frame, "verify": 4 * frame, "update": 1}
     peers = {role: _Peer(context, address, role, number) for role, number in slots.items()}
     poller = zmq.Poller()
@@ -133,7 +137,10 @@ def _drive(context: "zmq.Context[zmq.Socket[bytes]]", address: str, frame: int) 
     while True:
         for role, peer in peers.items():
             peer.send(frame if role in ("rollout", "verify") else 64)
-        for socket, _ in poller.poll(0 if any(peer.reports for peer in peers.values()) else 1000):
+        readable = poller.poll(0 if any(peer.reports for peer in peers.values()) else 1000)
+        if not readable and not is_alive():
+            raise RuntimeError("the coordinator must live until it says stop")
+        for socket, _ in readable:
             peer = next(item for item in peers.values() if item.socket is socket)
             for order in decode_orders(socket.recv()):
                 if isinstance(order, Stop):
@@ -151,6 +158,8 @@ def _drive(context: "zmq.Context[zmq.Socket[bytes]]", address: str, frame: int) 
                 elif isinstance(order, Resumed):
                     peer.add(WeightsPublished(Weights(trainer, "w")))
                     peer.add(Take(0, 1))
+                elif isinstance(order, PublishWeights):
+                    peer.add(CheckpointSaved(Checkpoint(trainer, "c", "0" * 64)))
                 elif isinstance(order, BatchReady):
                     trainer = WeightVersion(0, order.batch.step)
                     peer.add(Commit(trainer, {"loss": 0.0}, _EMPTY_IDS, _EMPTY))
