@@ -270,6 +270,7 @@ class JudgeHost:
                     error = raised
             waiting_s = self._clock()
             if isinstance(error, JudgeRefused):
+                self._come_back()
                 self._refusal = str(error)
                 self._num_refused[request.model] = self._num_refused.get(request.model, 0) + 1
                 raise error

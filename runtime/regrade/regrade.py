@@ -134,6 +134,7 @@ class Regrader:
             PluginError: a verifier cannot be found or does not load.
             ConfigError: a verifier wants a box, and there is no sandbox; or asks a judge, and none is chosen.
             VerifierFault: a verifier failed that declares its failure fatal.
+            JudgeRefused: the judge takes no question any more.
         """
         before = self._run.plan.entry(entry).program
         recall, columns = Recall(before, after, self._functions), ColumnGrader(after, self._functions)

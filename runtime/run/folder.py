@@ -5,7 +5,7 @@
 * `ledger.sqlite`, `blobs/`: everything that happened, trajectories and tasks
 * `policy/`, `checkpoints/`: Hugging Face folders, at the start and at `<lineage>.<step>`
 * `processes.json`, `logs/`, `sock/`: role, pid and command, output, the coordinator's socket
-* `judge.sqlite`: replies of a judge, so that none is paid for twice
+* `judge.sqlite`: replies of a judge, so that none is paid for twice, and the bill
 * `protections.json`: what verifiers are kept from here, and what not
 * `trackers/`: how far each tracker was told
 * `status.json`, `metrics.jsonl`, `summary.json`, `report.html`: where it stands and what came of it

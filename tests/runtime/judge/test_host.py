@@ -228,6 +228,17 @@ def test_return_of_a_judge_wakes_those_that_wait_for_it(server: JudgeServer, mak
     assert {0, 1, 2} == set(collect(host, 3, within_s=5.0))
 
 
+def test_judge_that_refuses_is_back(server: JudgeServer, make_host: MakeHost) -> None:
+    host = make_host(patience_s=6000.0, backoff_s=600.0, max_backoff_s=600.0)
+    server.trouble = ["500", "400"]
+    host.ask(1, 1, REQUEST)
+    while host._away_since_s is None:
+        assert server.has_come.wait(5.0)
+    host.ask(2, 1, msgspec.structs.replace(REQUEST, sample=1))
+    found = collect(host, 2, within_s=5.0)
+    assert found[1].reply is not None and "refused" == found[2].failure
+
+
 def test_job_that_ended_gets_no_answer(server: JudgeServer, make_host: MakeHost) -> None:
     host = make_host()
     server.trouble = ["hang"]
