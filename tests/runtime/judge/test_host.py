@@ -1,9 +1,9 @@
 """A judge is asked over a real socket: outages are waited out, refusals are not, and every reply is paid for once."""
 
+import asyncio
 import json
 import re
 import resource
-import threading
 import time
 from pathlib import Path
 
@@ -197,15 +197,34 @@ def test_no_server_at_all_is_an_outage(make_host: MakeHost) -> None:
     assert "a judge must be reachable" in answer.error
 
 
-def test_no_more_questions_are_out_than_allowed(server: JudgeServer, make_host: MakeHost) -> None:
-    host = make_host(concurrency=2)
-    # Nobody gets an answer before there are two, so that two are out at a time and not fewer.
-    pair = threading.Barrier(2)
-    server.mind = lambda prompt: str(pair.wait(5.0))
+def test_no_more_questions_are_out_than_allowed() -> None:
+    gate = asyncio.Event()
+
+    class Counting:
+        identity = "counting"
+        num_open = most_open = 0
+
+        async def ask(self, request: JudgeRequest) -> JudgeReply:
+            self.num_open += 1
+            self.most_open = max(self.most_open, self.num_open)
+            await gate.wait()
+            self.num_open -= 1
+            return JudgeReply("Well.")
+
+        async def close(self) -> None:
+            """Nothing."""
+
+    judge = Counting()
+    host = host_.JudgeHost(lambda: judge, patience=host_.Patience(concurrency=2))
     for job in range(8):
         host.ask(job, 1, msgspec.structs.replace(REQUEST, sample=job))
+    for _ in range(3):
+        host.end(99, should_keep=False)  # comes back once all that was asked before it has begun
+    assert 2 == judge.num_open
+    host._loop.call_soon_threadsafe(gate.set)
     collect(host, 8)
-    assert (2, 8) == (server.most_open, len(server.bodies))
+    assert (2, 0) == (judge.most_open, judge.num_open)
+    host.close()
 
 
 def test_question_that_pauses_holds_no_place(server: JudgeServer, make_host: MakeHost) -> None:
