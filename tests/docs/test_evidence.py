@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,3 +26,12 @@ def test_every_test_of_the_page_is_a_file() -> None:
     named = set(re.findall(r"`((?:tests|plugins)/[^` ]+?\.py)", TEXT))
     assert len(named) > 20
     assert [] == [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
+def test_every_sabotage_still_finds_what_it_breaks() -> None:
+    stale = []
+    for path in sorted((ROOT / "tests" / "sabotage").glob("*.toml")):
+        for item in tomllib.loads(path.read_text())["sabotage"]:
+            if 1 != (ROOT / item["file"]).read_text().count(item["old"]):
+                stale.append(f"{path.stem}: {item['what']}")
+    assert [] == stale
