@@ -135,6 +135,7 @@ def receive(run: Run, out: list[Instruction], report: TasksReady) -> None:
             run.count("duplicate")
             continue
         feed.ready[ready.index] = ready.blob
+        feed.is_lost = False
         out.append(record.task(report.entry, report.split, ready))
     for failed in report.failures:
         fail(run, out, feed, failed)

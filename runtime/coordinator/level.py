@@ -68,10 +68,7 @@ def leave(run: Run, out: list[Instruction], feed: Feed) -> None:
     level = run.tallies[name].level if feed.split == "train" else 0
     if feed.is_lost or not is_lost(feed, level):
         return
-    to = level
-    if feed.split == "train":
-        easier = _following(feed, level, -1)
-        to = easier if easier != level else _following(feed, level, 1)
+    to = _elsewhere(feed, level)
     if to != level:
         what = f"{name}: no row of {entry.levels[level].name} can be made, {entry.levels[to].name} instead"
         _enter(run, out, feed, to)
@@ -84,6 +81,21 @@ def leave(run: Run, out: list[Instruction], feed: Feed) -> None:
         num_lost = len(feed.failed | feed.quarantined)
         out.append(record.log("rows_lost", f"{name}: no row of {feed.split} can be made, {num_lost} failed", run.now_s))
         run.count("rows_lost")
+
+
+def restore(feed: Feed, level: int) -> None:
+    """Give up a feed that had been given up before the run was resumed at a level."""
+    if is_lost(feed, level) and _elsewhere(feed, level) == level:
+        feed.is_lost = True
+        feed.ahead.clear()
+
+
+def _elsewhere(feed: Feed, level: int) -> int:
+    """Return an easier level whose rows can be made, or else a harder one; the present one where there is none."""
+    if feed.split != "train":
+        return level
+    easier = _following(feed, level, -1)
+    return easier if easier != level else _following(feed, level, 1)
 
 
 def _following(feed: Feed, level: int, step: int) -> int:

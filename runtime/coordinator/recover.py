@@ -101,6 +101,8 @@ def _read_feeds(run: Run, ledger: Ledger) -> None:
         feed.deaths[index] = deaths
         if is_out:
             feed.quarantined.add(index)
+    for feed in run.feeds.values():
+        level.restore(feed, run.tallies[feed.entry.name].level if feed.split == "train" else 0)
 
 
 def _read_evaluations(run: Run, ledger: Ledger) -> None:
@@ -240,6 +242,13 @@ def _read_tallies(run: Run, ledger: Ledger) -> None:
     for name, number in ledger.rows("SELECT entry, COUNT(*) FROM grp WHERE stage >= 0 GROUP BY entry"):
         if name in run.tallies:
             run.planned[name] = number
+    # In the order they were played: those of older weights are forgotten on the way.
+    for name, version, tokens, text in ledger.rows(
+        "SELECT g.entry, r.version, r.tokens, r.trace FROM rollout r JOIN submission s USING (episode) "
+        "JOIN grp g ON g.grp = s.grp WHERE g.evaluation != '' ORDER BY r.rolled_s, r.episode"
+    ):
+        if name in run.tallies:
+            run.tallies[name].see(WeightVersion.unpack(version), tokens, _trace(text).wall_s)
     for name, account in share.read_accounts(ledger.rows, run.spec.balance, run.books_from).items():
         if name in run.accounts:
             run.accounts[name] = account

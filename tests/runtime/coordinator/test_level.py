@@ -7,9 +7,10 @@ import pytest
 from coordinator_world import World, entry, scored, spec
 from msgspec.structs import replace
 
+from assay.core.blob import BlobRef
 from assay.core.error import ConfigError
-from assay.core.wire import FailedTask, TasksReady
-from assay.runtime.coordinator import level
+from assay.core.wire import FailedTask, ReadyTask, TasksReady
+from assay.runtime.coordinator import feed, level
 from assay.runtime.coordinator.spec import LevelSpec, StageSpec
 from assay.runtime.sampler.band import Band
 
@@ -171,6 +172,38 @@ def test_entry_without_a_row_is_given_up_soon_and_holds_nobody_up(make: Any, lev
     lost = list(world.ledger.rows("SELECT detail FROM log WHERE what = 'rows_lost'"))
     assert ["a: no row of train can be made"] == [detail.partition(", ")[0] for (detail,) in lost]
     assert {"a"} == run.starved
+
+
+@pytest.mark.parametrize("levels", [(), (LevelSpec("n=1", 500), LevelSpec("n=2", 500))])
+def test_entry_that_was_given_up_stays_so_when_the_run_is_resumed(make: Any, levels: Any) -> None:
+    sizes = {"train": 1000, "eval": 10, "demos": 20}
+    world: World = make(
+        entries=(entry("a", levels=levels, sizes=sizes), entry("b")),
+        phases=(StageSpec("rl", "rl", batch=4, steps=12),),
+        admit=lambda rewards: True,
+    )
+    failing(world, lambda index: True)
+    world.go_until(lambda: world.core.run.feed("a", "train").is_lost)
+    world.go_until(lambda: not world.core.run.feed("a", "train").asked)
+    failed = set(world.core.run.feed("a", "train").failed)
+    world.restart()
+    assert world.core.run.feed("a", "train").is_lost
+    world.go(2000)
+    assert failed == world.core.run.feed("a", "train").failed
+    assert 1 == len(list(world.ledger.rows("SELECT detail FROM log WHERE what = 'rows_lost'")))
+
+
+def test_row_that_comes_late_shows_that_rows_can_be_made(make: Any) -> None:
+    sizes = {"train": 1000, "eval": 10, "demos": 20}
+    run = make(entries=(entry("a", sizes=sizes), entry("b"))).core.run
+    source = run.feed("a", "train")
+    out: list[Any] = []
+    bad = tuple(FailedTask(index, "bad_row", "x") for index in range(level.LOST))
+    feed.receive(run, out, TasksReady(99, "a", "train", (), bad))
+    assert source.is_lost
+    late = ReadyTask(500, BlobRef("digest", 1), "hash")
+    feed.receive(run, out, TasksReady(99, "a", "train", (late,)))
+    assert not source.is_lost
 
 
 def test_levels_that_do_not_cover_the_rows_are_refused() -> None:

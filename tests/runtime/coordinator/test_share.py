@@ -234,6 +234,31 @@ def test_last_evaluation_is_the_first_guess_of_what_a_group_takes(make: Any) -> 
     assert share.realised(world.core.run)["b"] < 0.16
 
 
+@pytest.mark.parametrize("balance", ["trained_tokens", "compute_s"])
+def test_first_guess_comes_back_from_the_ledger(make: Any, balance: str) -> None:
+    world: World = make(
+        entries=(entry("a"), entry("b")),
+        phases=(
+            EvaluationSpec("untrained", {"a": 2, "b": 2}),
+            StageSpec("warm", "sft", batch=2, steps=1),
+            EvaluationSpec("before", {"a": 3, "b": 5}),
+            StageSpec("rl", "rl", batch=2, steps=8),
+        ),
+        balance=balance,
+    )
+    world.go_until(lambda: "before" in world.core.run.evaluations and world.core.run.evaluations["before"].is_done)
+    before = world.core.run
+    units = [share.group_units(before, one) for one in before.entries.values()]
+    assert (3, 5) == (before.tallies["a"].seen_episodes, before.tallies["b"].seen_episodes)
+    world.restart()
+    after = world.core.run
+    for name in ("a", "b"):
+        one, other = before.tallies[name], after.tallies[name]
+        assert (one.seen_version, one.seen_episodes) == (other.seen_version, other.seen_episodes)
+        assert (one.seen_tokens, pytest.approx(one.seen_s)) == (other.seen_tokens, other.seen_s)
+    assert units == pytest.approx([share.group_units(after, one) for one in after.entries.values()])
+
+
 def test_guess_is_of_the_newest_weights_alone() -> None:
     tally = Tally()
     tally.see(WeightVersion(0, 0), 256, 2.0)
