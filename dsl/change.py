@@ -9,7 +9,7 @@ Params are compared where they are used: one that a verifier's argument names ch
 What is said of a domain is what may be needed; `assay.dsl.recall` says it of one stored episode, exactly.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -70,11 +70,21 @@ def dearest(effects: Iterable[Effect]) -> Effect:
     return order[max((order.index(effect) for effect in effects), default=0)]
 
 
-def classify(before: Program, after: Program) -> Change:
-    """Compare two programs of one domain."""
-    sources = {name: _source(name, verify, before, after) for name, verify in after.verify.items()}
+def classify(before: Program, after: Program, renewed: Collection[str] = ()) -> Change:
+    """Compare two programs of one domain.
+
+    Args:
+        before: As it graded.
+        after: As edited.
+        renewed: Registered names of verifiers whose measurements are others now though the call is the same, because
+            another judge answers.
+    """
+    sources = {
+        name: None if verify.use.leaf in renewed else _source(name, verify, before, after)
+        for name, verify in after.verify.items()
+    }
     is_same = _reward_key(before) == _reward_key(after) and all(sources[n] in (None, n) for n in _read(after))
-    reasons = [*_labels(before, after), *_rollout(before, after), *_verify(before, after, sources)]
+    reasons = [*_labels(before, after), *_rollout(before, after), *_verify(before, after, sources, renewed)]
     if not is_same:
         reasons += _reward(before, after)
     reasons += _skipped(before, after, sources)
@@ -128,7 +138,9 @@ def _rollout(before: Program, after: Program) -> Iterator[Reason]:
             yield Reason("RERUN", f"data.{split}", _both(_data(rows), _data(changed)), split)
 
 
-def _verify(before: Program, after: Program, sources: Mapping[str, str | None]) -> Iterator[Reason]:
+def _verify(
+    before: Program, after: Program, sources: Mapping[str, str | None], renewed: Collection[str]
+) -> Iterator[Reason]:
     read = _read(after)
     for name, verify in after.verify.items():
         source, old = sources[name], before.verify.get(name)
@@ -138,7 +150,8 @@ def _verify(before: Program, after: Program, sources: Mapping[str, str | None]) 
         elif source is None:
             text = "new" if old is None else _both(_versioned(old.use, before), _versioned(verify.use, after))
             if old is not None and _call_key(old, before) == _call_key(verify, after):
-                text = "its signals are declared otherwise"
+                is_renewed = verify.use.leaf in renewed
+                text = "another judge answers" if is_renewed else "its signals are declared otherwise"
             effect: Effect = "REGRADE" if name in read else "REUSE"
             yield Reason(effect, part, text if name in read else f"{text}; no reward reads it")
     for name in before.verify:

@@ -4,7 +4,7 @@ Exact where `assay.dsl.change` says what may be needed: an episode whose gate cl
 not need it measured again. What is missing is never a value; an episode that misses something is not reduced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -41,6 +41,7 @@ class Recall:
         before: The program that graded them.
         after: The edited one.
         functions: Functions that its expressions may call.
+        renewed: Names of verifiers that another judge answers for now; see `assay.dsl.change.classify`.
 
     Attributes:
         change: Of the domain.
@@ -48,10 +49,16 @@ class Recall:
         needs_fields: Whether the fields of tasks decide anything.
     """
 
-    def __init__(self, before: Program, after: Program, functions: Mapping[str, Entry] = BUILTIN) -> None:
+    def __init__(
+        self,
+        before: Program,
+        after: Program,
+        functions: Mapping[str, Entry] = BUILTIN,
+        renewed: Collection[str] = (),
+    ) -> None:
         self.before = before
         self.after = after
-        self.change: Change = classify(before, after)
+        self.change: Change = classify(before, after, renewed)
         self.grader = Grader(after, functions)
         self._read = signals_read(after)
         self._reruns = [reason for reason in self.change.reasons if reason.effect == "RERUN"]

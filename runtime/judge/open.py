@@ -1,11 +1,14 @@
 """From the group `judge` of a configuration to a judge that can be asked."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from assay.core.error import ConfigError
+from assay.core.judge import JudgeBackend
 from assay.core.registry import Registry, resolve
 from assay.runtime.judge.host import JudgeHost, Patience
 from assay.runtime.run.plan import RunPlan
@@ -91,6 +94,39 @@ def choose_judge(
         raise no_judge(judged[0])
     ref = registry.find("judge", judge["name"]).ref
     return make_host(ref, judge, cache, purpose="regrade", is_preflight=is_preflight)
+
+
+def is_same_judge(one: Mapping[str, Any], other: Mapping[str, Any], registry: Registry) -> bool:
+    """Whether replies of two judges are worth the same: one name and one identity.
+
+    Prices, keys and patience change no reply. Where nobody is chosen there are no others.
+
+    Args:
+        one: Settings of the group `judge`, as plain values.
+        other: Likewise.
+        registry: What is installed.
+
+    Raises:
+        PluginError: nobody offers it.
+    """
+    if NONE in (one["name"], other["name"]) or (one["name"], one["options"]) == (other["name"], other["options"]):
+        return True
+    if one["name"] != other["name"]:
+        return False
+    make = resolve(registry.find("judge", one["name"]).ref)
+
+    async def identity(settings: Mapping[str, Any]) -> str:
+        judge: JudgeBackend = make(**settings["options"])
+        try:
+            return judge.identity
+        finally:
+            await judge.close()
+
+    try:
+        return asyncio.run(identity(one)) == asyncio.run(identity(other))
+    except ConfigError:
+        # The run's own is no more what it was, such as its key: nobody can say that they are the same.
+        return False
 
 
 def make_host(

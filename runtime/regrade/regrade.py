@@ -20,7 +20,7 @@ from assay.dsl.column import OPEN, ColumnGrader
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import Program
 from assay.dsl.recall import Recall
-from assay.runtime.judge.open import NOBODY, choose_judge
+from assay.runtime.judge.open import NOBODY, choose_judge, is_same_judge
 from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.shift import Paid, Shift, shift
 from assay.runtime.regrade.stored import StoredRun
@@ -92,7 +92,8 @@ class Regrader:
         num_processes: Most verifier processes per distribution.
         paths: Further folders that verifiers are imported from.
         sandbox: Backend of boxes; None for the run's own.
-        judge: Settings of the group `judge`; None for the run's own. Replies that the run has paid for are kept.
+        judge: Settings of the group `judge`; None for the run's own. Replies that the run has paid for are kept; what
+            another judge measured is measured anew.
         people: Where people are asked; None: what they would have to answer is unscored.
         marks: What people said, to be put in place of what was measured; None leaves that alone.
 
@@ -137,7 +138,8 @@ class Regrader:
             JudgeRefused: the judge takes no question any more.
         """
         before = self._run.plan.entry(entry).program
-        recall, columns = Recall(before, after, self._functions), ColumnGrader(after, self._functions)
+        recall = Recall(before, after, self._functions, self._renewed(after))
+        columns = ColumnGrader(after, self._functions)
         self._archive.add_program(entry, before, after)
         counts: Counter[Effect] = Counter()
         paid: list[Paid] = []
@@ -184,6 +186,13 @@ class Regrader:
                     found[place] = verdict
                     self._archive.override(verdict, reasons)
         return found
+
+    def _renewed(self, program: Program) -> frozenset[str]:
+        """Return the verifiers that another judge than the run's would answer for."""
+        leaves = {verify.use.leaf for verify in program.verify.values() if verify.tier == "judge"}
+        judged = frozenset(leaf for leaf in leaves if self._registry.find("verifier", leaf).value.asks_judge)
+        own = self._run.plan.settings.get("judge", NOBODY)
+        return frozenset() if not judged or is_same_judge(own, self._judge, self._registry) else judged
 
     def _desk(self, entry: str, program: Program) -> GradeDesk:
         leaves, modes, verifiers = {}, {}, []

@@ -110,3 +110,14 @@ def test_recall_hands_measurements_over_under_their_new_names(program: Callable[
     recall = Recall(program(), after)
     assert {"m": MEASURED["m"], "judge": MEASURED["l"]} == recall.measured(stored(MEASURED).verdict)
     assert "REDUCE" == recall.classify(stored(MEASURED)).effect
+
+
+def test_what_another_judge_measured_is_measured_anew_unless_a_gate_spares_it(program: Callable[..., Program]) -> None:
+    same = program()
+    recall = Recall(same, same, renewed=("test.lenient",))
+    assert [("REGRADE", "verify.l", "another judge answers")] == [
+        (one.effect, one.part, one.text) for one in recall.change.reasons if one.effect != "REUSE"
+    ]
+    assert "REGRADE" == recall.classify(stored(MEASURED)).effect
+    assert ["m"] == list(recall.measured(stored(MEASURED).verdict))
+    assert "REUSE" == recall.classify(stored(CLOSED)).effect

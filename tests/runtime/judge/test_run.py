@@ -1,6 +1,8 @@
 """A whole graph in one process whose graders ask a real server."""
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from judge_domain import DOMAIN, plan_of, settings
@@ -8,6 +10,7 @@ from judge_server import JudgeServer
 
 from assay.core.error import GraderError
 from assay.core.registry import Registry
+from assay.dsl.change import Effect
 from assay.runtime.cli import main
 from assay.runtime.judge import host as host_
 from assay.runtime.judge import open as open_
@@ -20,6 +23,7 @@ from assay.runtime.run.folder import RunFolder
 from assay.runtime.run.plan import read_plan, write_plan
 
 pytestmark = pytest.mark.slow
+EFFECTS = get_args(Effect)
 
 
 @pytest.fixture
@@ -133,6 +137,47 @@ def test_regrade_asks_the_judge_of_the_run_and_pays_for_no_reply_twice(
         words = ("judge=openai", f"judge.base_url={other.url}")
         assert (0, 0) == regrade(DOMAIN.replace("Is it kind?", "Is it rude?"), *words)
         assert 3 == len(other.bodies)
+
+
+def test_another_judge_is_a_regrade_even_where_nothing_else_has_changed(
+    server: JudgeServer, registry: Registry, folder: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(registry, folder, settings(server.url))
+    path = tmp_path / "kind.yaml"
+    path.write_text(DOMAIN)
+
+    def effects(*words: str) -> dict[str, int]:
+        capsys.readouterr()
+        assert 0 == main(["regrade", str(folder.path), "--domain", f"kind={path}", "--format", "json", *words])
+        return json.loads(capsys.readouterr().out)["entries"]["kind"]["episodes"]
+
+    server.bodies.clear()
+    same = ("judge=openai", f"judge.base_url={server.url}", "judge.retries=7", "judge.prices=[]")
+    assert {"REUSE": 3} == {name: number for name, number in effects(*same).items() if number and name in EFFECTS}
+    assert [] == server.bodies
+    with JudgeServer() as other:
+        words = ("judge=openai", f"judge.base_url={other.url}")
+        assert {"REGRADE": 3} == {
+            name: number for name, number in effects(*words).items() if number and name in EFFECTS
+        }
+        assert 3 == len(other.bodies)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_same"),
+    [
+        ({}, True),
+        ({"patience_s": 1.0, "options": {"prices": []}}, True),
+        ({"options": {"base_url": "http://127.0.0.1:1/v1"}}, False),
+        ({"options": {"api_key_env": "NO_SUCH_KEY"}}, False),
+        ({"name": "none", "options": {}}, True),
+    ],
+)
+def test_judge_is_the_same_by_its_name_and_what_it_says_of_itself(
+    registry: Registry, changed: dict, is_same: bool
+) -> None:
+    url = "http://127.0.0.1:2/v1"
+    assert is_same == open_.is_same_judge(settings(url), settings(url, **changed), registry)
 
 
 def test_run_of_a_judge_that_is_away_does_not_start(
