@@ -2,7 +2,7 @@
 
 What only needs arithmetic is reduced over columns of stored signals; what needs a verifier goes through the verify
 machinery, which is told what is measured already. Episodes that would have to be played again keep their verdicts and
-are left out of every comparison.
+are left out of every comparison, and so are canaries.
 """
 
 import time
@@ -263,8 +263,9 @@ def _fault(table: Table, place: int, recall: Recall) -> Verdict:
 
 
 def _paid(table: Table, fresh: Mapping[int, Verdict]) -> Iterator[Paid]:
+    """Yield what is compared: neither what would have to be played again, nor canaries, which nobody should solve."""
     for place, (row, old) in enumerate(zip(table.rows, table.verdicts, strict=True)):
-        if table.effects[place] == "RERUN":
+        if table.effects[place] == "RERUN" or row.split == "canary":
             continue
         new = fresh.get(place, old)
         before, after = (one.payout if isinstance(one, Scored) else None for one in (old, new))

@@ -1,5 +1,7 @@
 """Every edit against brute force: all episodes graded from scratch by the real verifiers."""
 
+import contextlib
+import shutil
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -17,6 +19,7 @@ from assay.dsl.recall import Recall, classify_episode
 from assay.runtime.regrade.archive import Archive
 from assay.runtime.regrade.regrade import Regraded, Regrader, price
 from assay.runtime.regrade.stored import StoredRun
+from assay.runtime.run.folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
@@ -246,3 +249,18 @@ def test_regrade_that_is_not_kept_leaves_nothing(world: World) -> None:
     with StoredRun(world.folder) as run, Archive(world.folder.path) as archive:
         Regrader(run, archive, world.registry).regrade("edit", edited(world, EDITS["weight of a term"]))
     assert before == sorted(folder.iterdir())
+
+
+def test_canaries_are_graded_anew_and_left_out_of_the_comparison(world: World, tmp_path: Path) -> None:
+    folder = RunFolder(shutil.copytree(world.folder.path, tmp_path / "run"))
+    with contextlib.closing(sqlite3.connect(folder.ledger)) as db, db:
+        db.execute("UPDATE grp SET split = 'canary' WHERE grp = 0")
+        db.execute("UPDATE task SET split = 'canary' WHERE idx = 0")
+    with StoredRun(folder) as run, Archive(folder.path) as archive:
+        after = edited(world, EDITS["weight of a term"])
+        found = Regrader(run, archive, world.registry).regrade("edit", after)
+        graded = archive.verdicts()
+    assert sum(found.priced.episodes.values()) == 16
+    assert {0, 1, 2, 3} <= graded.keys()
+    assert 12 == found.shift.before.scored + found.shift.before.unscored
+    assert 3 == found.shift.groups
