@@ -23,6 +23,8 @@ from assay.runtime.coordinator.state import Feed, Run, Worker
 ROW_S = 30.0
 # A hundred entries that each drew as much ahead as a large one would keep source workers busy with what nobody needs.
 BATCHES_AHEAD, LEAST = 4, 32
+# A sampler does not know which rows failed; one that picks nothing else gets the next row behind its pick.
+MISSES = 1000
 
 
 def task_ref(feed: Feed, index: int) -> TaskRef:
@@ -92,12 +94,18 @@ def draw(run: Run, feed: Feed, want: int) -> None:
     if feed.is_lost or not _has_usable(feed, start, size):
         return
     missing = want - sum(index not in feed.failed and index not in feed.quarantined for index in feed.ahead)
+    num_missed = 0
     while missing > 0:
         index = start + _next(run, feed, size)
         feed.num_drawn += 1
+        num_missed += 1
+        if num_missed > MISSES and feed.split == "train" and feed.entry.sampler is not None:
+            while index in feed.failed or index in feed.quarantined:
+                index = start + (index - start + 1) % size
         if index not in feed.failed and index not in feed.quarantined:
             feed.ahead.append(index)
             missing -= 1
+            num_missed = 0
 
 
 def ask(run: Run, out: list[Instruction], feed: Feed, indices: Iterator[int] | None = None) -> None:
