@@ -11,7 +11,7 @@ import msgspec
 
 from assay.core.digest import digest
 from assay.core.signal import SignalValue
-from assay.core.verdict import Measurement, Verdict
+from assay.core.verdict import Measurement, Unscored, Verdict
 from assay.dsl.change import Change, Effect, Reason, classify, fields_read, signals_read
 from assay.dsl.expr.function import BUILTIN, Entry
 from assay.dsl.program import Program, Rows
@@ -42,6 +42,7 @@ class Recall:
         after: The edited one.
         functions: Functions that its expressions may call.
         renewed: Names of verifiers that another judge answers for now; see `assay.dsl.change.classify`.
+        should_retry: An episode that could not be measured is measured again, also where nothing changed.
 
     Attributes:
         change: Of the domain.
@@ -55,11 +56,14 @@ class Recall:
         after: Program,
         functions: Mapping[str, Entry] = BUILTIN,
         renewed: Collection[str] = (),
+        *,
+        should_retry: bool = False,
     ) -> None:
         self.before = before
         self.after = after
         self.change: Change = classify(before, after, renewed)
         self.grader = Grader(after, functions)
+        self._should_retry = should_retry
         self._read = signals_read(after)
         self._reruns = [reason for reason in self.change.reasons if reason.effect == "RERUN"]
         self.needs_fields = bool(fields_read(after)) or any(reason.split is not None for reason in self._reruns)
@@ -69,6 +73,10 @@ class Recall:
     def is_untouched(self) -> bool:
         """Whether no verdict of any episode can have changed."""
         return self.change.is_same_reward and all(self.change.sources.get(n) == n for n in self._read if n != "trace")
+
+    def is_settled(self, verdict: Verdict) -> bool:
+        """Whether a verdict stands: nothing it rests on changed, and it is not to be tried again."""
+        return self.is_untouched and not (self._should_retry and isinstance(verdict, Unscored))
 
     def rerun(self, split: str, fields: Mapping[str, Any]) -> Reason | None:
         """Return why an episode would have to be played again; None where it need not be.
@@ -95,7 +103,7 @@ class Recall:
         """Return what the edit asks of an episode, with the reason that decides."""
         if reason := self.rerun(episode.split, episode.fields):
             return reason
-        if self.is_untouched:
+        if self.is_settled(episode.verdict):
             return self._because("REUSE")
         measured = self.measured(episode.verdict)
         signals = {"trace": episode.trace, **{name: item.signals for name, item in measured.items()}}

@@ -37,6 +37,7 @@ examples:
   assay regrade latest domain.spell.reward.outcome.correct='0.5*ans.equal'
   assay regrade latest --domain spell=spell.yaml
   assay regrade latest --marks
+  assay regrade latest --unscored
   assay regrade runs/20261130-191800-quickstart --domain spell=spell.yaml --dry-run --format json
 """
 
@@ -50,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="verifier processes; default 1")
     parser.add_argument("--sandbox", metavar="NAME", help="where verifiers get boxes; default: as in the run")
     parser.add_argument("--marks", action="store_true", help="put what people said in `assay review` in place")
+    parser.add_argument(
+        "--unscored", action="store_true", help="try again what could not be measured, also without an edit"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what changes and keep nothing")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
 
@@ -73,6 +77,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 judge=read_judge(judge, registry) if judge else None,
                 people=None if arguments.dry_run else PeopleDesk(folder.path, can_wait=False),
                 marks=read_marks(folder.path) if arguments.marks else None,
+                should_retry=arguments.unscored,
             )
             found = {name: grader.regrade(name, program) for name, program in programs.items()}
             report = {name: _to_json(one) for name, one in found.items()}

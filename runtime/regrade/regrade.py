@@ -96,6 +96,7 @@ class Regrader:
             another judge measured is measured anew.
         people: Where people are asked; None: what they would have to answer is unscored.
         marks: What people said, to be put in place of what was measured; None leaves that alone.
+        should_retry: Verify again what could not be measured, also where nothing changed.
 
     Raises:
         PluginError: nobody offers the sandbox.
@@ -114,7 +115,9 @@ class Regrader:
         judge: Mapping[str, Any] | None = None,
         people: PeopleDesk | None = None,
         marks: Sequence[Mark] | None = None,
+        should_retry: bool = False,
     ) -> None:
+        self._should_retry = should_retry
         self._people = people
         self._marks = marks
         self._run = run
@@ -138,7 +141,7 @@ class Regrader:
             JudgeRefused: the judge takes no question any more.
         """
         before = self._run.plan.entry(entry).program
-        recall = Recall(before, after, self._functions, self._renewed(after))
+        recall = Recall(before, after, self._functions, self._renewed(after), should_retry=self._should_retry)
         columns = ColumnGrader(after, self._functions)
         self._archive.add_program(entry, before, after)
         counts: Counter[Effect] = Counter()

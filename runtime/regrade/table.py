@@ -85,10 +85,10 @@ def _table(run: StoredRun, rows: list[Row], recall: Recall, grader: ColumnGrader
     }
     enough = grader.sufficient(columns, has, size).tolist()
     kept: Effect = "REUSE" if recall.change.is_same_reward else "REDUCE"
-    is_untouched = recall.is_untouched
+    settled = [recall.is_settled(verdict) for verdict in verdicts]
     effects: list[Effect] = [
-        "RERUN" if reason else "REUSE" if is_untouched else kept if is_enough else "REGRADE"
-        for reason, is_enough in zip(reasons, enough, strict=True)
+        "RERUN" if reason else "REUSE" if is_settled else kept if is_enough else "REGRADE"
+        for reason, is_settled, is_enough in zip(reasons, settled, enough, strict=True)
     ]
     return Table(rows, verdicts, measured, effects, reasons, columns)
 

@@ -105,6 +105,17 @@ def test_unscored_episode_is_reduced_where_it_had_measured_enough(program: Calla
     assert "REUSE" == classify_episode(before, before, half).effect
 
 
+def test_what_could_not_be_measured_is_tried_again_where_asked(program: Callable[..., Program]) -> None:
+    before = program()
+    half = replace(stored({}), verdict=Unscored("judge_error", "nobody answers", "l", {"m": MEASURED["m"]}))
+    again = Recall(before, before, should_retry=True)
+    found = again.classify(half)
+    assert ("REGRADE", "verify.l", "`l` was not measured") == (found.effect, found.part, found.text)
+    assert {"m": MEASURED["m"]} == again.measured(half.verdict)
+    assert "REUSE" == again.classify(stored(MEASURED)).effect
+    assert "REUSE" == Recall(before, before).classify(half).effect
+
+
 def test_recall_hands_measurements_over_under_their_new_names(program: Callable[..., Program]) -> None:
     after = program(("  l: test.lenient()", "  judge: test.lenient()"), ("0.5*l.score", "0.5*judge.score"))
     recall = Recall(program(), after)

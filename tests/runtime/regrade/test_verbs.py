@@ -239,3 +239,16 @@ def test_term_that_is_not_there_is_refused_with_the_nearest(run: Run) -> None:
     ran = run("explain", "stored:edit", "corect")
     assert 1 == ran.status
     assert "correct" in ran.err
+
+
+def test_lost_episode_is_measured_without_an_edit_where_asked(run: Run, world: World) -> None:
+    name = world.folder.path.name
+    kept = run("regrade", name, "--dry-run", "--format", "json").json["entries"]["edit"]
+    assert {"REUSE": 16, "without_verdict": 1} == {
+        effect: number for effect, number in kept["episodes"].items() if number
+    }
+    tried = run("regrade", name, "--unscored", "--dry-run", "--format", "json").json["entries"]["edit"]
+    assert {"REUSE": 15, "REGRADE": 1, "without_verdict": 1} == {
+        effect: number for effect, number in tried["episodes"].items() if number
+    }
+    assert (1, 0) == (tried["shift"]["before"]["unscored"], tried["shift"]["after"]["unscored"])
