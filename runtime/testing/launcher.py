@@ -140,9 +140,12 @@ class LauncherContract(FactoryContract):
         folder = self.new_folder()
         coordinator = (
             "asked = []\nsignal.signal(signal.SIGTERM, lambda *_: (asked.append(1), note('asked')))\n"
+            "wait(lambda: os.path.exists('listening'))\n"
             "open('ready', 'w').close()\nwait(lambda: asked)\ntime.sleep(0.3)\n" + _OVER + "sys.exit(130)"
         )
-        worker = "signal.signal(signal.SIGTERM, lambda *_: note('asked'))\n" + _WORKER
+        # A worker that has no handler yet would die of what it must not be sent.
+        listening = "signal.signal(signal.SIGTERM, lambda *_: note('asked'))\nopen('listening', 'w').close()\n"
+        worker = listening + _WORKER
         report = self._launch(folder, {"coordinator": coordinator, "verify-0": worker}, "drain")
         self._require_status(report, 130)
         asked = {name: len(_read(folder / f"{name}.asked")) for name in ("coordinator", "verify-0")}

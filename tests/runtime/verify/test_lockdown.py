@@ -156,7 +156,7 @@ def test_environment_and_descriptors_of_the_host_are_not_there(
     assert "None" == bench.call("report", "import os\nresult = os.environ.get('API_KEY')").measurement.signals["text"]
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
-    code = "import os\nresult = ' '.join(os.readlink(f'/proc/self/fd/{n}') for n in range(64) if is_open(n))\n"
+    code = "import os\nresult = ' '.join(os.readlink(f'/proc/self/fd/{n}') for n in range(4096) if is_open(n))\n"
     check = "import os\ndef is_open(n):\n  try: os.fstat(n)\n  except OSError: return False\n  return True\n"
     opened = make_bench("report").call("report", check + code).measurement.signals["text"].split()
     assert "/dev/null" == opened[0] == opened[1]
