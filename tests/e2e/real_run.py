@@ -33,7 +33,8 @@ class Command:
         self.log = folder / f"command-{time.monotonic_ns()}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "assay", *words],
+                # Tests that run behind nohup have a command that a closed terminal ends all the same.
+                ["env", "--default-signal=HUP", sys.executable, "-m", "assay", *words],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
