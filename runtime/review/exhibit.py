@@ -43,11 +43,6 @@ class Exhibit(msgspec.Struct, frozen=True):
             found += barred(text if whole else cut(text), width)
         return found
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether `lines` leaves something out."""
-        return any(cut(text) != text for _, text in self.parts)
-
 
 def make_exhibit(task: Task, trajectory: Trajectory) -> Exhibit:
     """Return what is shown of an episode."""
