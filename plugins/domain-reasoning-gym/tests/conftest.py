@@ -55,3 +55,21 @@ def open_source() -> Callable[[assay.Domain, str, int], Tasks]:
 def all_domains() -> dict[str, assay.Domain]:
     """Domains by name."""
     return DOMAINS
+
+
+@pytest.fixture
+def check_solver(all_domains: Any, open_source: Any, grade: Any) -> Callable[[str, Callable[[str], str], int], None]:
+    """Grade what an independent solver and the row itself answer; both must earn the reward on every row."""
+
+    def check(name: str, solve: Callable[[str], str], size: int) -> None:
+        domain = all_domains[f"reasoning_gym.{name}"]
+        source = open_source(domain, "eval", size)
+        for index in range(size):
+            row = source.read(index)
+            solved = solve(row["question"])
+
+            assert solved
+            assert grade(domain, row, solved), (row, solved)
+            assert grade(domain, row, row["expected"]), row
+
+    return check
